@@ -38,7 +38,8 @@ const messageFields = {
   extra: z.record(z.string(), z.unknown()).optional(),
   /**
    * Idempotency key of the send, at most 256 characters, such as an order id. Another send with the same reference is refused;
-   * a list sends to no number twice, nor to one of a send with its reference. This and the next three require the option `receiver`. Default: a random UUID.
+   * a list sends to no number twice, nor to one of a send with its reference. This and the next three require the option
+   * `receiver`. Default: a random UUID.
    */
   reference: name,
   /** Your own small JSON value, such as an order id, at most 4,096 bytes. Appears as `event.sent.meta` in its reports. */

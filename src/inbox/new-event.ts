@@ -89,7 +89,8 @@ export function newEvent(callback: ProvenCallback, options: NewEventOptions): Ne
     if (typeof payload === 'string') return bodyEvent(callback, options, undefined)
     const isPremium = kind === 'subscription' && readSubscription(fields).word !== 'other'
     const isMisplaced = !isPremium && isPlainReport(fields, payload)
-    return bodyEvent(callback, options, isMisplaced ? 'kind_differs' : undefined, payload)
+    // Another callback may name the same message, status and time, so only a plain report is compared with the reports.
+    return isMisplaced ? bodyEvent(callback, options, 'kind_differs', payload) : bodyEvent(callback, options, undefined)
   }
   if (typeof payload === 'string') return bodyEvent(callback, options, payload)
   const { network } = payload
@@ -163,8 +164,8 @@ function identityOfReport(
 }
 
 /**
- * An event without an order: a payment, a received message, a subscription, or an unreadable callback. `report`: its body, at the
- * URL of another kind, read as a report.
+ * An event without an order: a payment, a received message, a subscription, or an unreadable callback. `report`: its body, a
+ * plain report at the URL of another kind.
  */
 function bodyEvent(
   callback: ProvenCallback,

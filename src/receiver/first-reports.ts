@@ -1,16 +1,19 @@
-/** Reports what would otherwise be repeated with every callback: the first guessed word of each network, and the first misplaced report of each kind of URL. */
+/**
+ * Reports what would otherwise be repeated with every callback: the first guessed word of each network, and the first misplaced
+ * report of each kind of URL.
+ */
 import { MessagingWebhooksError, quoted } from '../public/errors.ts'
 import type { CallbackKind } from '../public/events.ts'
 
 /** The sender chooses the names. */
-const MOST_NETWORKS = 100
+const MAX_NETWORKS = 100
 
 export function createFirstReports(report: (error: MessagingWebhooksError) => void) {
   const networks = new Set<string>()
   const kinds = new Set<CallbackKind | undefined>()
   return {
     guessed(network: string): void {
-      if (networks.size >= MOST_NETWORKS || networks.has(network)) return
+      if (networks.size >= MAX_NETWORKS || networks.has(network)) return
       networks.add(network)
       report(new MessagingWebhooksError('word_guessed', `The network is ${quoted(network)}.`))
     },

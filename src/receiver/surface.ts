@@ -108,8 +108,8 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
    * Opens and checks the store and starts the dispatch, backlog first. Without it, the first request does. Resolves when
    * callbacks can be accepted: when the store is open or, if it is unavailable and there is a spool, immediately; opening then
    * continues. Without a spool it waits for the store, so you can call it after the server listens. Rejects with a
-   * `MessagingWebhooksError` if retrying cannot help, for example `store_foreign`, `store_unmigrated` or `store_path_invalid`. `onError` and the log receive
-   * that error too, and `health()` has the reason `start_failed`.
+   * `MessagingWebhooksError` if retrying cannot help, for example `store_foreign`, `store_unmigrated` or `store_path_invalid`.
+   * `onError` and the log receive that error too, and `health()` has the reason `start_failed`.
    */
   start(): Promise<void>
   /**

@@ -23,7 +23,7 @@ export function distinctNumbers(numbers: readonly string[]): readonly string[] {
 }
 
 /** The digits of a number in its national form, with at least this many, identify it among those of one request. */
-const LEAST_NATIONAL_DIGITS = 6
+const MIN_NATIONAL_DIGITS = 6
 
 /**
  * Finds the number of a request that an entry of its answer names. The service may write it in its national form, without the
@@ -33,14 +33,14 @@ export function createNumberMatch(asked: readonly string[]): (answered: string |
   const numbers = distinctNumbers(asked)
   const only = numbers.length === 1 ? numbers[0] : undefined
   const byDigits = new Map(numbers.map((number) => [comparable(number), number]))
-  const lastDigitsOf = (digits: string): string => digits.slice(-LEAST_NATIONAL_DIGITS)
+  const lastDigitsOf = (digits: string): string => digits.slice(-MIN_NATIONAL_DIGITS)
   const byLastDigits = Map.groupBy(byDigits.keys(), lastDigitsOf)
   return (answered = '') => {
     if (only !== undefined) return only
     const exact = byDigits.get(comparable(answered))
     if (exact !== undefined) return exact
     const national = comparable(answered).replace(/^0+/, '')
-    if (national.length < LEAST_NATIONAL_DIGITS) return undefined
+    if (national.length < MIN_NATIONAL_DIGITS) return undefined
     const [found, ...others] = (byLastDigits.get(lastDigitsOf(national)) ?? []).filter((each) =>
       each.endsWith(national),
     )

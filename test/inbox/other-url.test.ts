@@ -66,6 +66,16 @@ describe.each(onEachStore)('on %s', (_, make) => {
   })
 })
 
+test('a payment and a premium delivery of the message, status and time of a report are events of their own', async () => {
+  const { receiver, events, sender } = receiverWith()
+  const about = { messageId: 'm-1', status: 'success', timestamp: SMS['timestamp'], project: SMS['project'] }
+  await sender({ ...about, channel: 'premium-sms' })('status')
+  await sender({ ...about, event: 'delivery' })('subscription')
+  await sender({ ...about, amount: 5 })('payment')
+  expect(events.map(({ type }) => type)).toEqual(['message.delivered', 'subscription.delivery', 'payment'])
+  expect(await receiver.stats()).toMatchObject({ accepted: 3, duplicates: 0 })
+})
+
 test.each<readonly [type: string, kind: CallbackKind, body: object]>([
   ['payment', 'payment', { messageId: 'p-1', status: 'success', channel: 'mobile-money', network: 'carrier-a' }],
   ['payment', 'payment', { ...SMS, type: 'paybill', amount: 100 }],
