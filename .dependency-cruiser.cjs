@@ -7,7 +7,7 @@ const MAY_IMPORT = {
   'public/': null,
   'runtime/': [],
   // The thread of every SQLite file. Its worker loads what it serves.
-  'sqlite/(connection|messages|thread)': [],
+  'sqlite/(connection|messages|resolved-path|thread)': [],
   'sqlite/worker': ['sqlite/', 'local-file/(serve|open)', 'stores/sqlite/(serve|protocol)'],
   'local-file/': ['sqlite/'],
   // The pipeline. It is handed what receives; what it makes of a request is a callback, which the stages know.

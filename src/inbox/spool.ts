@@ -174,7 +174,7 @@ export async function openSpool({ clock, file, leaseMs, report, onFound }: Spool
     },
   }
 
-  file.onChange((change: FileChange) => {
+  const unlisten = file.onChange((change: FileChange) => {
     slots = change.slots
     see(change.state)
     if (change.state.waiting > 0) onFound()
@@ -184,7 +184,10 @@ export async function openSpool({ clock, file, leaseMs, report, onFound }: Spool
     if (state.refused > 0) see(await file.call('retryRefused'))
   } catch (error) {
     const isPermanent = !(error instanceof MessagingWebhooksError) || !TRANSIENT.has(error.code)
-    if (isPermanent) throw error
+    if (isPermanent) {
+      unlisten()
+      throw error
+    }
     report(error)
   }
   if (spool.isActive) onFound()

@@ -1,5 +1,5 @@
 /** What a failure of the local file means, and what to do about it. */
-import { statfsSync } from 'node:fs'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isError, systemCode } from '../runtime/values.ts'
@@ -26,7 +26,7 @@ const CASES = {
     'spool_unusable',
     `Node ${process.versions.node} has no \`node:sqlite\`. Use Node 22.13 or later, built with SQLite, or set the option to false.`,
   ],
-  corrupt: ['spool_damaged', 'SQLite reports a corrupt file.'],
+  corrupt: ['spool_damaged', 'SQLite reports that the file is corrupt.'],
   full: ['spool_full', 'The disk is full.'],
   locked: ['spool_locked', undefined],
   replaced: ['spool_replaced', undefined],
@@ -84,17 +84,31 @@ function caseOf(error: unknown, path: string): FileCase {
   if (code === CORRUPT) return 'corrupt'
   if (code === NOTADB) return 'foreign'
   if (code === PROTOCOL || code === NOLFS) return 'noLocks'
+  if (code === IOERR && isFull(dirname(path))) return 'full'
   if (code === IOERR && LOCK_CODES.has(Number(isError(error) && 'errcode' in error ? error.errcode : 0)))
     return 'noLocks'
-  if (code === IOERR && isFull(dirname(path))) return 'full'
-  if (code === READONLY || code === CANTOPEN) return 'forbidden'
+  if (code === READONLY || code === CANTOPEN) return whyClosed(path)
   return 'other'
 }
 
-/** SQLite reports a full quota, and a full disk under its shared memory, as a failed write. */
+/** SQLite does not say why it cannot open or write a file. */
+function whyClosed(path: string): FileCase {
+  try {
+    accessSync(dirname(path), constants.W_OK)
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return 'other'
+  } catch (error) {
+    return SYSTEM_CASES[systemCode(error) ?? ''] ?? 'other'
+  }
+}
+
+const LEAST_FREE_BYTES = 64 * 1024
+
+/** SQLite reports a full disk under its shared memory as another failure. */
 function isFull(folder: string): boolean {
   try {
-    return statfsSync(folder).bavail === 0
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize < LEAST_FREE_BYTES
   } catch {
     return false
   }

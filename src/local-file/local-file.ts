@@ -2,12 +2,13 @@
  * The local file of a receiver: one SQLite file for the spool and the quarantine, shared by the processes of a machine. A thread
  * of its own owns the connection, so that a store that waits for a lock does not block the spool.
  */
-import { closeSync, constants, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
+import { createListeners } from '../runtime/listeners.ts'
+import { resolvedPath } from '../sqlite/resolved-path.ts'
 import type { Thread } from '../sqlite/thread.ts'
 import { fileError } from './file-error.ts'
 import type { CallName, Calls, FileChange } from './serve.ts'
@@ -25,17 +26,16 @@ export interface LocalFile {
   /** Whether there is a file. */
   exists(): Promise<boolean>
   /**
-   * Checks that the folder can be used, creates it, and opens the file if an earlier process has left it. Without a file, the
-   * thread starts with the first call, or when another process creates the file. Rejects with a `MessagingWebhooksError`; the
-   * next call tries again.
+   * Creates the folder and the file, and opens it. Rejects with a `MessagingWebhooksError`, and then tries again with the next
+   * call, or after some seconds.
    */
   open(): Promise<void>
-  /** Runs one operation. Creates the file if necessary. */
+  /** Runs one operation, after those called before. Opens the file if necessary. */
   call<Name extends CallName>(name: Name, ...args: Parameters<Calls[Name]>): Promise<ReturnType<Calls[Name]>>
   /** Like `call`, for what no caller waits for: one at a time, and only while no other call runs. */
   callLater<Name extends CallName>(name: Name, ...args: Parameters<Calls[Name]>): Promise<ReturnType<Calls[Name]>>
-  /** Calls the listener when the file is open, and when another process has changed it. */
-  onChange(listener: (change: FileChange) => void): void
+  /** Calls the listener when the file is open, and when another process has changed it, until the returned function is called. */
+  onChange(listener: (change: FileChange) => void): () => void
   /** Waits for earlier calls. */
   close(): Promise<void>
 }
@@ -49,38 +49,33 @@ interface LocalFileOptions {
   readonly maxBytes?: number | undefined
 }
 
-/** How often to look whether another process has created the file. */
-const LOOK_EVERY_MS = 100
+/** Events of an earlier process may wait in a file that could not be opened, for example on a full disk. */
+const OPEN_AGAIN_MS = 5_000
 
 export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }: LocalFileOptions): LocalFile {
-  const path = join(resolve(folder), FILE_NAME)
+  const path = join(resolvedPath(folder), FILE_NAME)
   const settings = { path, option, maxBytes }
-  const clock = systemClock()
-  const listeners: ((change: FileChange) => void)[] = []
+  const changed = createListeners<FileChange>()
   let thread: Promise<Thread> | undefined
-  let cancelLook = (): void => {}
+  let cancelOpening = (): void => {}
   let isClosed = false
   let underWay = 0
   /** Resolved in turn when no other call runs. */
   const later: (() => void)[] = []
 
-  function changed(change: FileChange): void {
-    for (const listener of listeners) listener(change)
-  }
-
   async function start(): Promise<Thread> {
-    cancelLook()
+    cancelOpening()
     makeFolder(dirname(path))
-    // Loads nothing of SQLite before it is needed.
+    // Loads nothing of SQLite where there is no local file.
     const { startThread } = await import('../sqlite/thread.ts')
     const started = startThread({
       serves: 'localFile',
       settings,
       // The only notice of the thread.
-      onNotice: (notice) => changed(notice as FileChange),
+      onNotice: (notice) => changed.notify(notice as FileChange),
       report,
     })
-    changed((await started.opened) as FileChange)
+    changed.notify((await started.opened) as FileChange)
     return started
   }
 
@@ -97,21 +92,9 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
       return await starting
     } catch (error) {
       thread = undefined
-      look()
+      if (!isClosed) cancelOpening = systemClock().setTimer(() => void running().catch(() => {}), OPEN_AGAIN_MS)
       throw fileError(error, settings)
     }
-  }
-
-  /** Opens the file when another process creates it. */
-  function look(): void {
-    if (isClosed) return
-    cancelLook = clock.setTimer(() => void lookNow(), LOOK_EVERY_MS)
-  }
-
-  async function lookNow(): Promise<void> {
-    if (thread !== undefined || isClosed) return
-    if (await exists(path)) await running().catch(() => {})
-    else look()
   }
 
   async function call(name: CallName, args: readonly unknown[]): Promise<unknown> {
@@ -119,8 +102,7 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
     try {
       return await (await running()).ask(name, args)
     } catch (error) {
-      const isGone = error instanceof MessagingWebhooksError && error.code === 'spool_replaced'
-      if (!isGone) throw error
+      if (!isOfLostFile(error)) throw error
       report(error)
       return await (await running()).ask(name, args)
     } finally {
@@ -134,29 +116,17 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
     maxBytes,
     exists: () => exists(path),
     async open() {
-      try {
-        if (!isBuiltin('node:sqlite')) throw fileError('unsupported', settings)
-        const { workerFile } = await import('../sqlite/thread.ts')
-        workerFile()
-        makeFolder(dirname(path))
-        await access(dirname(path), constants.W_OK)
-      } catch (error) {
-        throw fileError(error, settings)
-      }
-      if (await exists(path)) await running()
-      else look()
+      await running()
     },
     call: (name, ...args) => call(name, args) as never,
     async callLater(name, ...args) {
       while (underWay > 0) await new Promise<void>((resume) => later.push(resume))
       return (await call(name, args)) as never
     },
-    onChange(listener) {
-      listeners.push(listener)
-    },
+    onChange: changed.add,
     async close() {
       isClosed = true
-      cancelLook()
+      cancelOpening()
       const current = await thread?.catch(() => undefined)
       if (current === undefined) return
       // After the calls that were made before.
@@ -164,6 +134,13 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
       await current.end()
     },
   }
+}
+
+/** The file was removed or set aside during the call. The next thread makes another one. */
+function isOfLostFile(error: unknown): error is MessagingWebhooksError {
+  return (
+    error instanceof MessagingWebhooksError && (error.code === 'spool_replaced' || error.code === 'spool_damaged')
+  )
 }
 
 async function exists(path: string): Promise<boolean> {

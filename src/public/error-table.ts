@@ -185,15 +185,15 @@ export const UNAVAILABLE = {
   ],
   spool_full: ['The spool is full.', 'Restore the store, which empties the spool, or free disk space.'],
   spool_locked: [
-    'Another process has locked the local file of the spool for more than 5 s.',
-    'Look for a program that has the file open, such as a backup.',
+    'The local file of the spool was locked for more than 5 s.',
+    'Look for a program that has the file open, such as a backup. A network mount that refuses locks looks the same: use a local disk.',
   ],
   spool_replaced: [
     'The local file of the spool was removed or replaced while it was open. The receiver goes on in a new file.',
     'Stop every process before you remove the file: it may hold callbacks that were answered 204.',
   ],
   spool_damaged: [
-    'A part of the spool could not be read.',
+    'A part of the local file of the spool cannot be read. The rest was kept.',
     'Check the disk: a callback that was answered 204 may be lost.',
   ],
   peer_missing: ['An optional package cannot be loaded.', 'Install it. `cause` is the error.'],

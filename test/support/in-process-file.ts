@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { createTables, type CallName, type Calls, type FileChange } from '../../src/local-file/serve.ts'
 import type { LocalFile } from '../../src/local-file/local-file.ts'
+import { createListeners } from '../../src/runtime/listeners.ts'
 import { openLocalDatabase } from '../../src/local-file/open.ts'
 import { join } from 'node:path'
 import { ownFolder } from './own-folder.ts'
