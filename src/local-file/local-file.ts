@@ -138,9 +138,7 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
 
 /** The file was removed or set aside during the call. The next thread makes another one. */
 function isOfLostFile(error: unknown): error is MessagingWebhooksError {
-  return (
-    error instanceof MessagingWebhooksError && (error.code === 'spool_replaced' || error.code === 'spool_damaged')
-  )
+  return error instanceof MessagingWebhooksError && (error.code === 'spool_replaced' || error.code === 'spool_damaged')
 }
 
 async function exists(path: string): Promise<boolean> {

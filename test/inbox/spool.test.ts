@@ -142,11 +142,6 @@ test('only the owner can access the folder and the files in it', async () => {
   expect(statSync(dirname(file.path)).mode & 0o777).toBe(0o700)
 })
 
-test('creates no file before the first event', async () => {
-  const { folder } = await spooling()
-  expect(readdirSync(folder)).toEqual([])
-})
-
 /** The content of all files. */
 const contents = (folder: string): string =>
   readdirSync(folder)

@@ -27,7 +27,7 @@ export async function inProcessFile(
     if (database.db.isOpen) database.db.close()
   })
   const tables = createTables(database)
-  const listeners: ((change: FileChange) => void)[] = []
+  const changed = createListeners<FileChange>()
   /** The thread does one thing at a time. */
   let last: Promise<unknown> = Promise.resolve()
 
@@ -46,7 +46,7 @@ export async function inProcessFile(
 
   function look(): void {
     const change = { slots: tables.lastOfSlots().slice(), state: tables.state(), requests: tables.requestTotals() }
-    for (const listener of listeners) listener(change)
+    changed.notify(change)
   }
 
   return {
@@ -62,9 +62,7 @@ export async function inProcessFile(
     // The answer of the operation with this name.
     call: (name, ...args) => call(name, args) as never,
     callLater: (name, ...args) => call(name, args) as never,
-    onChange(listener) {
-      listeners.push(listener)
-    },
+    onChange: changed.add,
     async close() {
       await last
       database.db.close()
