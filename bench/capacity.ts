@@ -48,7 +48,7 @@ const BUSY = 0.7
 const GIB = 2 ** 30
 /** The limit of a process's spool. */
 const SPOOL_BYTES = GIB
-const MOST_DAYS = 10
+const MAX_DAYS = 10
 
 function numbers(name: string, otherwise: string): readonly number[] {
   return (process.env[name] ?? otherwise).split(',').map(Number)
@@ -64,7 +64,7 @@ const short = (value: number): string =>
   value >= 10 ? whole(value) : value.toLocaleString('en', { maximumSignificantDigits: 2 })
 
 function duration(seconds: number | undefined): string {
-  if (seconds === undefined) return `over ${MOST_DAYS} days`
+  if (seconds === undefined) return `over ${MAX_DAYS} days`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
@@ -96,7 +96,7 @@ function outageRow(perDay: number, costs: Costs): readonly string[] {
   const peak = arrivals(PEAK_SECOND)
   const spoolLimit = (SPOOLS * SPOOL_BYTES) / costs.spoolBytes
   const results = CAPACITY.map((times) =>
-    simulate({ arrivals, capacity: times * peak, outage: OUTAGE, spoolLimit, days: MOST_DAYS }),
+    simulate({ arrivals, capacity: times * peak, outage: OUTAGE, spoolLimit, days: MAX_DAYS }),
   )
   const of = (read: (result: Result) => number): number => Math.max(...results.map(read))
   const spooled = of(({ spooledAtEnd }) => spooledAtEnd)

@@ -29,7 +29,7 @@ const LATER_MS = 60 * DAY_MS
 /** Long enough for the statistics of a server, which count in hundredths of a second. */
 const MEASURED_MS = 1_000
 /** So that the small store stays small. */
-const MOST_ITEMS = 5_000
+const MAX_ITEMS = 5_000
 
 let made = 0
 const reports = (count: number, atMs: number): readonly NewEvent[] =>
@@ -92,7 +92,7 @@ async function costOf({ open, serverCpuMs }: OpenEngine, operation: Operation): 
   for (;;) {
     const count = await operation(open)
     items += count
-    if (count === 0 || items >= MOST_ITEMS || performance.now() > endMs) break
+    if (count === 0 || items >= MAX_ITEMS || performance.now() > endMs) break
   }
   const { user, system } = process.cpuUsage(own)
   if (items === 0) return undefined

@@ -37,7 +37,7 @@ const DRAIN_MS = 60_000
 const BUSY = 0.7
 
 /** More processes than share one file in practice. */
-const MOST_ON_SQLITE = 4
+const MAX_ON_SQLITE = 4
 const CORES: Readonly<Partial<Record<SharedStore, number>>> = { postgres: 8, mysql: 8, redis: 1 }
 
 /** Of one child, since it started. */
@@ -192,5 +192,5 @@ else {
   console.log(`| ${HEAD.join(' | ')} |\n|${' --- |'.repeat(HEAD.length)}`)
   for (const shared of chosenStores())
     for (const processes of PROCESSES)
-      if (shared !== 'sqlite' || processes <= MOST_ON_SQLITE) await measure(shared, processes)
+      if (shared !== 'sqlite' || processes <= MAX_ON_SQLITE) await measure(shared, processes)
 }

@@ -35,7 +35,7 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** More words than this are a table of their own, elsewhere. */
-const MOST_WORDS = 4
+const MAX_WORDS = 4
 
 export const VECTOR_TABLES: readonly GeneratedTable[] = Object.entries($defs).map(([family, vector]) => ({
   page: 'docs/reference/vectors.md',
@@ -64,7 +64,7 @@ function rowsOfItems({ items }: Node, path: string): readonly (readonly string[]
 
 function typeOf({ type, const: only, enum: words, anyOf }: Node): string {
   if (only !== undefined) return `\`${only}\``
-  if (words !== undefined && words.length <= MOST_WORDS) return words.map((word) => `\`${word}\``).join(', ')
+  if (words !== undefined && words.length <= MAX_WORDS) return words.map((word) => `\`${word}\``).join(', ')
   if (anyOf !== undefined) return anyOf.map(typeOf).join(', or ')
   return [type ?? 'string']
     .flat()

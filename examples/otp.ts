@@ -35,7 +35,7 @@ const client = createClient({
 
 // The app's part: six digits for five minutes and five tries, as a digest. Contract: the service makes and checks no code.
 const LIFE_MS = 300_000
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 interface Kept {
   readonly digest: Buffer
   readonly untilMs: number
@@ -49,7 +49,7 @@ function digestOf(to: string, code: string): Buffer {
 
 function isRight(to: string, code: string): boolean {
   const entry = kept.get(to)
-  if (entry === undefined || Date.now() > entry.untilMs || entry.tries >= MOST_TRIES) return false
+  if (entry === undefined || Date.now() > entry.untilMs || entry.tries >= MAX_TRIES) return false
   entry.tries += 1
   if (!timingSafeEqual(entry.digest, digestOf(to, code))) return false
   // It holds once.

@@ -20,7 +20,7 @@ const BATCH = 10
 const MEASURED = 200
 /** Reports of other messages, so that the first measured reports do not include compilation. */
 const WARM_UP = 2_000
-const MOST_LOOKS = 1_000
+const MAX_LOOKS = 1_000
 
 function reportsOfOne(next: () => NewEvent): () => NewEvent {
   const { messageKey } = next()
@@ -42,7 +42,7 @@ async function measure(name: string, store: Store<object>): Promise<void> {
     await admit(open, events)
     let looks = 0
     for (let left = BATCH; left > 0; left -= await settleDue(open, BATCH))
-      if ((looks += 1) > MOST_LOOKS) throw new Error(`${name}: ${left} reports are never due.`)
+      if ((looks += 1) > MAX_LOOKS) throw new Error(`${name}: ${left} reports are never due.`)
     const { user, system } = process.cpuUsage(before)
     return (user + system) / BATCH
   }

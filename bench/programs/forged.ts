@@ -8,7 +8,7 @@ import { describeRounds, roundsOf } from './program.ts'
 
 /** Just under the default `maxBodyBytes`, whatever the signature adds. */
 const LARGE_BYTES = 255 * 1_024
-const MOST_LARGE = 100
+const MAX_LARGE = 100
 const PROJECTS = 50
 
 const FORGED = [
@@ -41,7 +41,7 @@ function lanesOf(shares: string, changes: Pick<Lane, 'start' | 'reports'>): read
 export async function runForged(settings: Settings): Promise<Report> {
   const small = roundsOf(settings)
   const measured = await runRounds(lanesOf('small', {}), small)
-  const large = roundsOf(settings, { callbacks: Math.min(MOST_LARGE, settings.callbacks) })
+  const large = roundsOf(settings, { callbacks: Math.min(MAX_LARGE, settings.callbacks) })
   const reports = { bodyBytes: LARGE_BYTES }
   const largeMeasured = await runRounds(
     [

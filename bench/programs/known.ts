@@ -10,14 +10,14 @@ import { describeRounds, roundsOf } from './program.ts'
 
 const KNOWN = [1_000, 10_000, 100_000, 1_000_000] as const
 /** Keeps the disk usage of a quick run small. */
-const MOST_QUICKLY = 10_000
+const MAX_QUICKLY = 10_000
 /** Each message takes two kilobytes of a server's memory, and the server may be in use by others. */
-const MOST_IN_REDIS = 100_000
+const MAX_IN_REDIS = 100_000
 /** Messages of one round are known in the next. Too many would turn the first row into a store that knows as many. */
-const MOST_CALLBACKS = 2_000
+const MAX_CALLBACKS = 2_000
 
 export async function runKnown(settings: Settings): Promise<Report> {
-  const options = roundsOf(settings, { callbacks: Math.min(settings.callbacks, MOST_CALLBACKS) })
+  const options = roundsOf(settings, { callbacks: Math.min(settings.callbacks, MAX_CALLBACKS) })
   const stores = (await storesHere()).filter((store) => settings.only?.includes(store) ?? true)
   const measured = new Map<StoreName, readonly Measured[]>()
   for (const store of stores) {
@@ -46,7 +46,7 @@ export async function runKnown(settings: Settings): Promise<Report> {
 
 function countsFor(store: StoreName, { known, quick }: Settings): readonly number[] {
   if (known !== undefined) return known
-  const most = quick ? MOST_QUICKLY : store === 'redis' ? MOST_IN_REDIS : Infinity
+  const most = quick ? MAX_QUICKLY : store === 'redis' ? MAX_IN_REDIS : Infinity
   return KNOWN.filter((count) => count <= most)
 }
 

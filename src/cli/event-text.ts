@@ -74,14 +74,14 @@ function wordsOf(event: WebhookEvent): readonly string[] {
 }
 
 /** Maximum number of fields shown of an event whose fields the service does not document. */
-const MOST_FIELDS = 6
+const MAX_FIELDS = 6
 
 function dataWords(data: unknown): readonly string[] {
   // The project ends the line.
   const { project: _, ...fields } = isRecord(data) ? data : { data }
   const values = Object.values(fields)
   const plain = values.filter((value) => typeof value === 'string' || typeof value === 'number')
-  return plain.length === 0 ? [JSON.stringify(data)] : plain.slice(0, MOST_FIELDS).map(String)
+  return plain.length === 0 ? [JSON.stringify(data)] : plain.slice(0, MAX_FIELDS).map(String)
 }
 
 function proofText({ proof }: WebhookEvent): string {

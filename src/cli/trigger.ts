@@ -29,13 +29,13 @@ import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
 import { CALLBACKS, type CallbackEvent, type Fields } from '../testing/callbacks.ts'
 
-const MOST_CALLBACKS = 1_000_000
+const MAX_CALLBACKS = 1_000_000
 
 const FLAGS = {
   to: flag('--to <url>', 'URL of the receiver', z.string().optional()),
   ...PAIR_FLAGS,
   set: repeatable('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); repeatable', z.string()),
-  count: flag('--count <number>', 'number of callbacks', wholeNumber(1, MOST_CALLBACKS).default(1)),
+  count: flag('--count <number>', 'number of callbacks', wholeNumber(1, MAX_CALLBACKS).default(1)),
   rate: flag(
     '--rate <number>',
     'callbacks per second; default: as fast as answers arrive',
@@ -113,7 +113,7 @@ async function trigger(given: string | undefined, flags: Flags, terminal: Termin
 }
 
 /** Maximum number of unanswered callbacks, so that memory does not grow with the count. */
-const MOST_UNDER_WAY = 512
+const MAX_UNDER_WAY = 512
 
 /** Calls `send` `count` times at the rate. Resolves when all are answered, or earlier if aborted. */
 async function sendAll(
@@ -129,7 +129,7 @@ async function sendAll(
     if (waitMs > 0) await pause(clock, waitMs, signal)
     const sending = send().finally(() => underWay.delete(sending))
     underWay.add(sending)
-    if (underWay.size >= MOST_UNDER_WAY) await Promise.race(underWay)
+    if (underWay.size >= MAX_UNDER_WAY) await Promise.race(underWay)
   }
   await Promise.all(underWay)
 }

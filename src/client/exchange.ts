@@ -6,7 +6,7 @@ type ExchangeOptions = Pick<ResolvedOptions, 'fetch' | 'clock' | 'timeoutMs'> & 
 
 export type Exchanged =
   | { readonly kind: 'answered'; readonly status: number; readonly text: string }
-  /** The answer exceeds `MOST_ANSWER_BYTES`. */
+  /** The answer exceeds `MAX_ANSWER_BYTES`. */
   | { readonly kind: 'too long'; readonly status: number }
   /** No byte was sent. */
   | { readonly kind: 'unreached'; readonly reason: string | undefined }
@@ -18,7 +18,7 @@ export type Exchanged =
     }
 
 /** An entry takes about 200 bytes. A request may have a thousand recipients, each with several parts. */
-const MOST_ANSWER_BYTES = 16_777_216
+const MAX_ANSWER_BYTES = 16_777_216
 
 /** Never rejects. The timeout covers the whole answer. */
 export async function exchange(url: string, init: RequestInit, options: ExchangeOptions): Promise<Exchanged> {
@@ -86,7 +86,7 @@ async function textOf(response: Response): Promise<string | undefined> {
     const { done, value } = await reader.read()
     if (done) return text + decoder.decode()
     bytes += value.byteLength
-    if (bytes > MOST_ANSWER_BYTES) {
+    if (bytes > MAX_ANSWER_BYTES) {
       // Does not wait for the connection to close.
       reader.cancel().catch(() => {})
       return undefined

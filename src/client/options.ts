@@ -23,12 +23,12 @@ export type FetchFunction = (url: string, init: RequestInit) => Promise<Response
 /** The key, or a function that returns the current one. The client calls the function before each request. */
 export type ApiKey = string | (() => string | Promise<string>)
 
-const MOST_ATTEMPTS = 20
+const MAX_ATTEMPTS = 20
 const name = textOf('a non-empty string')
 
 const clientRetry = {
   /** Maximum number of requests, including the first. Default: 3. */
-  attempts: wholeNumberFrom(1, MOST_ATTEMPTS).default(3),
+  attempts: wholeNumberFrom(1, MAX_ATTEMPTS).default(3),
   /** Maximum delay after the first request, in milliseconds. Doubles each time; a random part is subtracted. Default: 250. */
   initialDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(250),
   /** Maximum delay, in milliseconds. Default: 5,000. */

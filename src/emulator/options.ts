@@ -27,8 +27,8 @@ const key = textOf('a non-empty string')
 const share = numberFrom(0, 1)
 const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds')
 const LONGEST_TIMEOUT_MS = 600_000
-const MOST_KEPT = 10_000_000
-const MOST_RETRIES = 20
+const MAX_KEPT = 10_000_000
+const MAX_RETRIES = 20
 
 /** A callback URL for each kind. A kind without a URL gets no callbacks. */
 export type CallbackUrls = Readonly<Partial<Record<CallbackKind, string | undefined>>>
@@ -108,7 +108,7 @@ const networkProfile = {
       value[1] <= LONGEST_TIMER_MS,
   ).default([50, 400]),
   /** Number of retries of a `transactional` send after a transient failure. */
-  retries: wholeNumberFrom(0, MOST_RETRIES).default(3),
+  retries: wholeNumberFrom(0, MAX_RETRIES).default(3),
   /** Delay before the first retry, in milliseconds. Doubles each time. */
   retryDelayMs: milliseconds.default(1_000),
   /** Names of the carriers in callbacks. */
@@ -175,7 +175,7 @@ const emulatorOptions = {
   /** Timeout of the answer to a callback, in milliseconds. Default 10,000. */
   callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
   /** Maximum number of sends and deliveries kept for `sends()` and `deliveries()`. Counts are not limited. Default 100,000. */
-  keep: wholeNumberFrom(0, MOST_KEPT).default(100_000),
+  keep: wholeNumberFrom(0, MAX_KEPT).default(100_000),
   /** Trusted certificate authorities for https callback URLs, in PEM. Default: those of Node. */
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),
 }

@@ -117,11 +117,11 @@ async function writeBody(
 }
 
 const FEWEST_PIECES = 2
-const MOST_PIECES = 6
+const MAX_PIECES = 6
 
 /** Two to six non-empty pieces. A body of one byte stays whole. */
 function inPieces(body: Buffer, draw: Draw): readonly Buffer[] {
-  const wanted = wholeNumber(draw('pieces'), FEWEST_PIECES, MOST_PIECES)
+  const wanted = wholeNumber(draw('pieces'), FEWEST_PIECES, MAX_PIECES)
   const cuts = new Set<number>()
   for (let nth = 1; nth < wanted && body.length > 1; nth += 1)
     cuts.add(wholeNumber(draw(`cut ${nth}`), 1, body.length - 1))

@@ -69,7 +69,7 @@ export function messageOf({ messageId, statuses }: Payload): string | undefined 
 
 const DAY_SECONDS = 86_400
 const TEN_MINUTES_SECONDS = 600
-const MOST_SKEW_SECONDS = 240
+const MAX_SKEW_SECONDS = 240
 
 /**
  * Text fields for people, if the payload has one; contract, service.md#events. Receivers accept unknown fields, so a field may
@@ -133,7 +133,7 @@ function withText(payload: Payload, text: string): Payload {
 function ageSeconds(faults: ReadonlySet<FaultName>, draw: Draw): number {
   if (faults.has('staleSignature')) return wholeNumber(draw('age'), TEN_MINUTES_SECONDS, DAY_SECONDS)
   if (!faults.has('clockSkew')) return 0
-  return wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1)
+  return wholeNumber(draw('skew'), 1, MAX_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1)
 }
 
 /** The pair before the last rotation. A key that was never rotated, or is live again, is random. */

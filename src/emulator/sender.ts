@@ -10,7 +10,7 @@ import type { EmulatorSettings } from './options.ts'
 import { wholeNumber } from './random.ts'
 
 /** Maximum number of open connections. Others wait. */
-const MOST_CONNECTIONS = 128
+const MAX_CONNECTIONS = 128
 const SHORTEST_DELAY_MS = 10
 const LONGEST_DELAY_MS = 1_500
 const LONGEST_REORDER_MS = 1_000
@@ -25,7 +25,7 @@ export function createSender(settings: EmulatorSettings, onDelivery: (delivery: 
   const clock = systemClock(nowMs)
   /** Requests that wait to be overtaken by a later callback of their message. `nth`: the number of callbacks before it. */
   const held = new Set<{ message: string | undefined; nth: number; overtaken: AbortController }>()
-  const connected = createLimiter({ atOnce: MOST_CONNECTIONS, mostWaiting: Infinity, full: () => new Error('full') })
+  const connected = createLimiter({ atOnce: MAX_CONNECTIONS, mostWaiting: Infinity, full: () => new Error('full') })
   const closing = new AbortController()
   const { signal } = closing
   // Each request adds listeners; above ten, Node warns of a leak.

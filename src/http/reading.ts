@@ -39,10 +39,10 @@ interface Reading {
  * bytes, a tenth of a packet.
  */
 const SMALL_PIECE_BYTES = 128
-const LEAST_READS = 1_024
+const MIN_READS = 1_024
 
 export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds) {
-  const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
+  const mostReads = Math.max(MIN_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
   /** Bodies without a deadline yet. Most bodies end before pending I/O is done; only the rest get a deadline. */
   let started: Reading[] = []
 
@@ -168,7 +168,7 @@ function arrived({ announced, length }: Reading): string {
 }
 
 const NONE = Buffer.alloc(0)
-const LEAST_BYTES = 1_024
+const MIN_BYTES = 1_024
 
 /** Appends a piece. `length` already includes it. Separate pieces would cost far more memory than their bytes. */
 function append(reading: Reading, piece: Buffer): void {
@@ -176,7 +176,7 @@ function append(reading: Reading, piece: Buffer): void {
   const before = length - piece.length
   if (length <= bytes.length) bytes.set(piece, before)
   else {
-    reading.bytes = Buffer.allocUnsafe(Math.max(LEAST_BYTES, 2 * length))
+    reading.bytes = Buffer.allocUnsafe(Math.max(MIN_BYTES, 2 * length))
     reading.bytes.set(bytes.subarray(0, before))
     reading.bytes.set(piece, before)
   }

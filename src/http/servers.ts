@@ -134,7 +134,7 @@ export interface StopTimes {
 /** How often to look for connections that became idle after another listener's answer. */
 const LOOK_AGAIN_MS = 100
 /** Maximum wait for a quiet turn of the event loop. Under a flood, no turn is quiet. */
-const MOST_TURNS = 1_000
+const MAX_TURNS = 1_000
 
 /**
  * Stops a server without cutting clients off: first stops listening, then closes each connection after an answer, idle ones
@@ -163,7 +163,7 @@ function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: StopTime
     const look = (): void => {
       turns += 1
       // The first turn began before this listener was attached.
-      if (turns <= 2 || (!quiet && turns < MOST_TURNS)) {
+      if (turns <= 2 || (!quiet && turns < MAX_TURNS)) {
         quiet = true
         clock.soon(look)
         return

@@ -20,8 +20,8 @@ const LONGEST_LOOK_MS = 5_000
 
 /** New events start to wait when the spool holds at most this many events, a few batches. */
 const NEARLY_EMPTY = 512
-const MOST_WAITING = 4_096
-const MOST_WAITING_BYTES = 16 * 1024 * 1024
+const MAX_WAITING = 4_096
+const MAX_WAITING_BYTES = 16 * 1024 * 1024
 
 interface Waiting {
   readonly event: NewEvent
@@ -152,7 +152,7 @@ export function createOutage(options: {
       if (waiting === undefined) return append(event)
       const accepted = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
       waitingBytes += event.raw.length
-      if (waiting.length >= MOST_WAITING || waitingBytes >= MOST_WAITING_BYTES) endWaiting(append)
+      if (waiting.length >= MAX_WAITING || waitingBytes >= MAX_WAITING_BYTES) endWaiting(append)
       return accepted
     },
     /** Moves events that wait in memory into the spool, and resolves when they are there. */

@@ -10,7 +10,7 @@ import type { NewEvent } from '../messages/event-record.ts'
 import { isError } from '../runtime/values.ts'
 
 /** Kept low because callers wait, and an unavailable store may refuse each event slowly. */
-const MOST_REFUSED = 2
+const MAX_REFUSED = 2
 
 type Admit = (events: readonly NewEvent[]) => Awaitable<readonly (Admission | Error)[]>
 
@@ -23,7 +23,7 @@ type Admit = (events: readonly NewEvent[]) => Awaitable<readonly (Admission | Er
 export async function admitAroundPoison(
   admit: Admit,
   events: readonly NewEvent[],
-  mostRefused = MOST_REFUSED,
+  mostRefused = MAX_REFUSED,
 ): Promise<readonly (Admission | Error)[]> {
   try {
     return await admit(events)
@@ -34,7 +34,7 @@ export async function admitAroundPoison(
     for (const event of events) {
       results.push(await admitAs([event], admit))
       if (results.length !== Math.min(mostRefused, events.length) || !results.every(isRefusal)) continue
-      await offerAgain(admit, events.slice(0, MOST_REFUSED), results)
+      await offerAgain(admit, events.slice(0, MAX_REFUSED), results)
       // The store is at fault, not the data.
       if (results.every(isRefusal)) throw error
     }

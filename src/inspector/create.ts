@@ -90,7 +90,7 @@ function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' 
 }
 
 /** More than any change needs. */
-const MOST_BODY_BYTES = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 
 /** Undefined if the body is larger. A parser of the app may have read it before. */
 async function readNodeText(request: IncomingMessage): Promise<string | undefined> {
@@ -107,7 +107,7 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string | undef
   let length = 0
   for await (const piece of body) {
     length += piece.length
-    if (length > MOST_BODY_BYTES) return undefined
+    if (length > MAX_BODY_BYTES) return undefined
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString('utf8')

@@ -14,7 +14,7 @@ import { rowOf, type EventRow, type Known } from './rows.ts'
 import type { ListQuery } from './server.ts'
 
 /** Maximum number of dead letters examined. Stores list the oldest first, while readers want the newest. */
-const MOST_LOOKED_AT = 20_000
+const MAX_LOOKED_AT = 20_000
 const A_LOOK = 200
 const FRESH_MS = 2_000
 
@@ -62,7 +62,7 @@ export function createLetters(inspection: Inspection, deadLetters: Pick<DeadLett
         letters.push({ id, type: inspection.typeOf(asKnown(letter)), project, diedAtMs, group, place, after })
       }
       after = next
-      if (letters.length >= MOST_LOOKED_AT) break
+      if (letters.length >= MAX_LOOKED_AT) break
       // Let callbacks run in between.
       await nextTurn(clock)
     }

@@ -15,7 +15,7 @@ import type { ListQuery } from './server.ts'
 const MAX_LOOKS = 5
 /** The same limit for sends, of which a call examines fewer. */
 const MAX_LOOKS_AT_SENDS = 10
-const MOST_PROJECTS = 100
+const MAX_PROJECTS = 100
 
 export interface MessageName {
   readonly messageId: string
@@ -27,7 +27,7 @@ export type Finding = ReturnType<typeof createFinding>
 export function createFinding({ scan, record, projects }: Inspection) {
   /** The possible keys of a message. A receiver with one project keys messages by their ids alone. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
-    const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
+    const names = project === undefined ? projects().slice(0, MAX_PROJECTS) : [project]
     return [undefined, ...names].map((name) => messageKey(name, messageId))
   }
 
@@ -136,7 +136,7 @@ function sentBeforeOf({ items, lookedBackToMs }: Page<StoredExpectation>): Date 
   return dateOf((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
 }
 
-const MOST_EXPORTED = 5_000
+const MAX_EXPORTED = 5_000
 const PAGE_EXPORTED = 200
 
 /** GET api/events.csv and api/events.json: the newest events that match the filters. */
@@ -150,9 +150,9 @@ export async function exportedEvents(
     listEvents({ ...query, after, limit: PAGE_EXPORTED }, inspection, finding),
   )) {
     rows.push(...items)
-    if (rows.length >= MOST_EXPORTED) break
+    if (rows.length >= MAX_EXPORTED) break
   }
-  return rows.slice(0, MOST_EXPORTED)
+  return rows.slice(0, MAX_EXPORTED)
 }
 
 // prettier-ignore

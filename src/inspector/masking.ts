@@ -71,7 +71,7 @@ function curlOf(body: string): string {
 }
 
 /** Maximum size of a body on the page. The rest can be downloaded. */
-const MOST_SHOWN_BYTES = 16 * 1024
+const MAX_SHOWN_BYTES = 16 * 1024
 const CUT = '… (cut)'
 /** Deeper values would be indented beyond that size. */
 const DEEPEST_SHOWN = 128
@@ -100,7 +100,7 @@ function printed(json: string): string | undefined {
       typeof value === 'number' && context?.source !== undefined ? rawJSON(context.source) : value,
     )
     const whole = JSON.stringify(shownValue(parsed, 0), undefined, 2)
-    return whole.length > MOST_SHOWN_BYTES ? whole.slice(0, MOST_SHOWN_BYTES) + CUT : whole
+    return whole.length > MAX_SHOWN_BYTES ? whole.slice(0, MAX_SHOWN_BYTES) + CUT : whole
   } catch {
     return undefined
   }

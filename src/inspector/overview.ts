@@ -124,10 +124,10 @@ async function refusals({ quarantine }: InspectedReceiver, kept: Kept): Promise<
   })
 }
 
-const MOST_CAUSES = 5
+const MAX_CAUSES = 5
 
 async function failures(rights: Rights, letters: Letters): Promise<readonly Attention[]> {
-  const groups = (await letters.groups(rights)).slice(0, MOST_CAUSES)
+  const groups = (await letters.groups(rights)).slice(0, MAX_CAUSES)
   return groups.map(({ id: group, cause: text, count, since }) => {
     return { what: 'dead-letters', title: several(count, 'dead letter'), group, text, count, since }
   })

@@ -10,8 +10,8 @@ import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
 import type { ListQuery } from './server.ts'
 
 /** Maximum number of requests grouped, and examined for a page of a rare class or code. */
-const MOST_GROUPED = 1_000
-const MOST_LOOKED_AT = 4_000
+const MAX_GROUPED = 1_000
+const MAX_EXAMINED = 4_000
 const A_LOOK = 200
 const FRESH_MS = 1_000
 const FARTHEST_SECONDS = 10_000_000_000
@@ -41,7 +41,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
     const first: QuarantinedRequest[] = []
     for await (const { items } of everyPage((after) => quarantine.list({ after, limit: A_LOOK }))) {
       first.push(...items)
-      if (first.length >= MOST_GROUPED) break
+      if (first.length >= MAX_GROUPED) break
     }
     const groups = Map.groupBy(first, (item) => JSON.stringify([item.class, item.code, claimedBy(item).project]))
     return [...groups.values()]
@@ -69,7 +69,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
     async list({ class: name, code, project, after: begin, limit }: ListQuery) {
       const items: QuarantinedRequest[] = []
       let after = begin !== undefined && /^\d+$/.test(begin) ? begin : undefined
-      for (let looked = 0; looked < MOST_LOOKED_AT && items.length < limit; looked += limit) {
+      for (let looked = 0; looked < MAX_EXAMINED && items.length < limit; looked += limit) {
         const page = await quarantine.list({ after, limit })
         const fitting = page.items.filter(
           (item) =>

@@ -58,7 +58,7 @@ export function dateOf(ms: number | undefined): Date | undefined {
 }
 
 /** Larger bodies are not parsed for a row. */
-const MOST_READ_BYTES = 16 * 1024
+const MAX_READ_BYTES = 16 * 1024
 const LONGEST_ABOUT = 60
 /** Fields that identify an event without a message id, in this and other services. */
 const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as const
@@ -66,7 +66,7 @@ const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as 
 /** Identifies a payment, a received message or a subscription, which have no message id. */
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
-  if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
+  if (raw === undefined || raw.length > MAX_READ_BYTES) return undefined
   const parsed = parsedJson(raw.toString('utf8'))
   const fields = new Map(Object.entries(isRecord(parsed) ? parsed : {}))
   const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number'

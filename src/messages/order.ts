@@ -92,7 +92,7 @@ export function isLate(order: string, dispatchedUpTo: string): boolean {
 }
 
 /** Maximum number of final reports kept for one message. The newest stay. */
-const MOST_FINALS = 64
+const MAX_FINALS = 64
 
 export interface FinalReport {
   readonly order: string
@@ -119,7 +119,7 @@ export function mergeLatest(
   let finals = current?.finals ?? NO_FINALS
   if (report.final && finals.length === 0) finals = [{ order, record }]
   else if (report.final && !finals.some((known) => known.order === order))
-    finals = [...finals, { order, record }].sort((a, b) => (a.order < b.order ? -1 : 1)).slice(-MOST_FINALS)
+    finals = [...finals, { order, record }].sort((a, b) => (a.order < b.order ? -1 : 1)).slice(-MAX_FINALS)
   return { order: newest.order, record: newest.record, finals }
 }
 

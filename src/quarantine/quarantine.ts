@@ -12,7 +12,7 @@ import { recordOf } from '../runtime/values.ts'
 import { nodeFs } from '../disk-log/file-system.ts'
 import { readSentBody, type ReadBody } from '../verify/body.ts'
 import { memoryKeeper } from './keeper.ts'
-import { createNames, createRecheck, MOST_NAMES } from './recheck.ts'
+import { createNames, createRecheck, MAX_NAMES } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
 import {
   isLikelyReal,
@@ -125,7 +125,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     try {
       const { examined, admitted } = await turns(() => {
         expire()
-        const maxNames = options.looksUpNames ? MOST_NAMES : Infinity
+        const maxNames = options.looksUpNames ? MAX_NAMES : Infinity
         const requests = verifiableAtStart(names.inOrder(keeper.all()), maxNames)
         return reverify(requests, { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal })
       })

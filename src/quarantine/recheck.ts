@@ -23,8 +23,8 @@ const LONGEST_PAUSE_MS = 60_000
  * Senders choose the names, so a run looks up only a few. Proved names, and those of most requests, are in every run, so
  * failing names cannot delay a real one. The others take turns.
  */
-export const MOST_NAMES = 64
-const MOST_RANKED = 48
+export const MAX_NAMES = 64
+const MAX_RANKED = 48
 const NAMES_KEPT = 256
 
 export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions) {
@@ -72,9 +72,9 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     const byName = names.inOrder(waiting())
     for (const name of queue) if (!byName.has(name)) queue.delete(name)
     for (const { project } of waiting()) queue.add(project)
-    const ranked = [...byName.keys()].slice(0, MOST_RANKED)
+    const ranked = [...byName.keys()].slice(0, MAX_RANKED)
     const others = [...queue].filter((name) => !ranked.includes(name))
-    return new Set([...ranked, ...others.slice(0, MOST_NAMES - ranked.length)])
+    return new Set([...ranked, ...others.slice(0, MAX_NAMES - ranked.length)])
   }
 
   return {

@@ -36,11 +36,11 @@ interface RequestLogOptions {
 }
 
 /** Files written at the same time. */
-const MOST_A_BATCH = 32
+const MAX_A_BATCH = 32
 /** A flood of requests must not wear out the disk or slow down the store. */
 const BYTES_A_SECOND = 8 * 1024 * 1024
 /** A small file takes a block. */
-const LEAST_FILE_BYTES = 4 * 1024
+const MIN_FILE_BYTES = 4 * 1024
 const SECOND_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
@@ -119,9 +119,9 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   function takeBatch(): readonly Entry[] {
     const rank = ({ request }: Entry): number => QUARANTINE_CLASSES.indexOf(request.class)
     const batch: Entry[] = []
-    for (const entry of [...waiting].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_A_BATCH)) {
+    for (const entry of [...waiting].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_A_BATCH)) {
       if (leftBytes <= 0 && !isClosing) break
-      leftBytes -= Math.max(entry.request.callback.captured.bytes.length, LEAST_FILE_BYTES)
+      leftBytes -= Math.max(entry.request.callback.captured.bytes.length, MIN_FILE_BYTES)
       waiting.delete(entry)
       batch.push(entry)
     }

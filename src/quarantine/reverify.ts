@@ -47,7 +47,7 @@ const BYTES_A_TURN = 64 * 1024
 const BYTES_A_REQUEST = 2 * 1024
 const ADMITTED_A_TURN = 128
 /** After this many timeouts, a run looks up no other name. */
-const MOST_SLOW = 3
+const MAX_SLOW = 3
 
 /**
  * Proves all requests before admitting any, because the order of arrival is not the order of events. Admits the events of a
@@ -121,7 +121,7 @@ function rememberLookups(pairsFor: PairsFor, tookTooLong: Run['slow']) {
   let slow = 0
 
   async function lookUp(project: string | undefined) {
-    if (slow >= MOST_SLOW) throw new MessagingWebhooksError('credentials_slow')
+    if (slow >= MAX_SLOW) throw new MessagingWebhooksError('credentials_slow')
     try {
       return await pairsFor(project)
     } catch (error) {

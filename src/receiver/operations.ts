@@ -130,7 +130,7 @@ export function createOperations(options: OperationsOptions) {
   }
 }
 
-const MOST_NAMED = 1_000
+const MAX_NAMED = 1_000
 
 /** The project of a message, and the keys of its events and its send. */
 function createProjectKeys(
@@ -144,7 +144,7 @@ function createProjectKeys(
     if (!byProject) return undefined
     const named = project ?? onlyProject
     if (named === undefined) throw new MessagingWebhooksError('project_required')
-    if (seen.size < MOST_NAMED) seen.add(named)
+    if (seen.size < MAX_NAMED) seen.add(named)
     return named
   }
 

@@ -4,9 +4,9 @@ import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
 import { OptionsError } from '../public/errors.ts'
 
 /** Maximum number of names or mistakes in a message. The reference lists all. */
-const MOST_LISTED = 9
+const MAX_LISTED = 9
 /** Maximum length of an unknown name in a message. */
-const MOST_SHOWN = 80
+const MAX_SHOWN = 80
 
 /**
  * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that names `where`, the called function,
@@ -39,8 +39,8 @@ function calling(where: string | undefined): string {
 
 function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[], where: string | undefined): string {
   const mistakes = issues.flatMap((issue) => explain(schema, issue, where))
-  const listed = mistakes.slice(0, MOST_LISTED).join(' ')
-  const more = mistakes.length - MOST_LISTED
+  const listed = mistakes.slice(0, MAX_LISTED).join(' ')
+  const more = mistakes.length - MAX_LISTED
   return more > 0 ? `${listed} And ${more} more.` : listed
 }
 
@@ -59,17 +59,17 @@ function explain(schema: z.ZodType, issue: z.core.$ZodIssue, where: string | und
 
 function unknownKey(key: string, within: string, siblings: readonly string[]): string {
   const sibling = nearest(key, siblings)
-  const what = `${within}${key.slice(0, MOST_SHOWN)}.`
+  const what = `${within}${key.slice(0, MAX_SHOWN)}.`
   if (sibling !== undefined) return `${what} Did you mean ${within}${sibling}?`
-  return siblings.length > MOST_LISTED ? what : `${what} Valid: ${siblings.join(', ')}.`
+  return siblings.length > MAX_LISTED ? what : `${what} Valid: ${siblings.join(', ')}.`
 }
 
 /** Describes an unknown name and suggests a known one. Names are not secrets; long ones are cut. */
 export function unknownName(given: unknown, known: readonly string[]): string {
-  const got = `Got ${typeof given === 'string' ? JSON.stringify(given.slice(0, MOST_SHOWN)) : describe(given)}.`
+  const got = `Got ${typeof given === 'string' ? JSON.stringify(given.slice(0, MAX_SHOWN)) : describe(given)}.`
   const near = typeof given === 'string' ? nearest(given, known) : undefined
   const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
-  return near === undefined || known.length <= MOST_LISTED
+  return near === undefined || known.length <= MAX_LISTED
     ? `${got}${meant} Valid: ${known.join(', ')}.`
     : `${got}${meant}`
 }
@@ -114,7 +114,7 @@ function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   if (issue.code !== 'invalid_type') return issue.message
   if (issue.expected !== 'object') return `expected ${TYPES[issue.expected] ?? issue.expected}`
   const keys = keysOf(issue.path.reduce<unknown>(step, schema))
-  return keys.length > MOST_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
+  return keys.length > MAX_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
 }
 
 function step(schema: unknown, key: PropertyKey): unknown {
@@ -221,8 +221,8 @@ export const functionLike = z.custom<(...input: never[]) => unknown>(
 )
 
 /** Maximum number of wrong letters, and their maximum share of the longer name, so that short names do not all match. */
-const MOST_EDITS = 3
-const MOST_EDITED = 0.43
+const MAX_EDITS = 3
+const MAX_EDITED = 0.43
 /** A shorter prefix or suffix matches too many names. */
 const SHORTEST_PART = 4
 
@@ -234,13 +234,13 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 /** Like `nearest`, but does not match a prefix or suffix. */
 export function nearestByEdits(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined
-  let fewest = MOST_EDITS + 1
+  let fewest = MAX_EDITS + 1
   for (const other of known) {
     const longest = Math.max(name.length, other.length)
     // The difference in length is a lower bound. It also bounds the work for a very long name.
-    if (Math.abs(name.length - other.length) > MOST_EDITS) continue
+    if (Math.abs(name.length - other.length) > MAX_EDITS) continue
     const edits = editsBetween(name.toLowerCase(), other.toLowerCase())
-    if (edits < fewest && edits <= longest * MOST_EDITED) [best, fewest] = [other, edits]
+    if (edits < fewest && edits <= longest * MAX_EDITED) [best, fewest] = [other, edits]
   }
   return best
 }

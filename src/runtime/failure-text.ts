@@ -8,9 +8,9 @@ const LONGEST_TEXT = 8 * 1024
 const CUT_END = '… (cut)'
 const LONGEST_LINE = 500
 /** Maximum depth of causes. */
-const MOST_CAUSES = 3
+const MAX_CAUSES = 3
 /** Maximum number of errors shown of an AggregateError. */
-const MOST_OF_MANY = 3
+const MAX_OF_MANY = 3
 
 /** Passwords in a URL or in parameters. Each length is bounded, because a hostile text could make matching slow. */
 const PASSWORDS: readonly RegExp[] = [
@@ -20,11 +20,11 @@ const PASSWORDS: readonly RegExp[] = [
 
 /** Shorter or plainer secrets occur in paths and words by accident. Masking them would make texts unreadable. */
 const SHORTEST_MASKED = 8
-const LEAST_VARIETY = 5
+const MIN_VARIETY = 5
 
 /** Whether a secret is too short or too plain to be masked in texts. */
 export function isWeakSecret(secret: string): boolean {
-  return secret.length < SHORTEST_MASKED || new Set(secret).size < LEAST_VARIETY
+  return secret.length < SHORTEST_MASKED || new Set(secret).size < MIN_VARIETY
 }
 
 /** Includes the stack and the causes, and masks the `secrets`. Never throws. At most 8 KiB, or `longest` characters. */
@@ -61,7 +61,7 @@ function cut(text: string, longest: number): string {
 function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
   try {
     if (!isError(thrown)) return describeOther(thrown)
-    const causes = depth < MOST_CAUSES ? causesOf(thrown) : []
+    const causes = depth < MAX_CAUSES ? causesOf(thrown) : []
     if (how === 'line' && isOurs(thrown)) {
       // An error of this package only wraps its cause.
       const [cause] = causes
@@ -98,7 +98,7 @@ function nameOf(error: Error): string {
 function causesOf(error: Error): readonly unknown[] {
   const cause = error.cause === undefined ? [] : [error.cause]
   return error instanceof AggregateError && Array.isArray(error.errors)
-    ? [...cause, ...(error.errors as unknown[]).slice(0, MOST_OF_MANY)]
+    ? [...cause, ...(error.errors as unknown[]).slice(0, MAX_OF_MANY)]
     : cause
 }
 

@@ -20,7 +20,7 @@ const CHAT_APP_WITHIN_MS = 72 * HOUR_MS
 /** Contract, service.md#what-the-service-does: the names of these channels. Any other name is a chat-app's. */
 const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'premium-subscription', 'airtime'])
 
-const MOST_META_BYTES = 4_096
+const MAX_META_BYTES = 4_096
 /** A more distant time is probably in the wrong unit. */
 const LONGEST_AHEAD_MS = 366 * 24 * HOUR_MS
 
@@ -213,9 +213,9 @@ export async function checkMeta(
   }
   if (json === undefined) throw new OptionsError(`${call}: meta cannot be written as JSON; expected plain values.`)
   const bytes = Buffer.byteLength(json)
-  if (bytes > MOST_META_BYTES)
+  if (bytes > MAX_META_BYTES)
     throw new OptionsError(
-      `${call}: meta has ${bytes} bytes as JSON; expected at most ${MOST_META_BYTES}, such as the id of an order.`,
+      `${call}: meta has ${bytes} bytes as JSON; expected at most ${MAX_META_BYTES}, such as the id of an order.`,
     )
   const { problem } = await applyTo(meta)
   if (problem === 'schema_refused')

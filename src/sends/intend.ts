@@ -32,7 +32,7 @@ import {
 
 const ANSWER_WITHIN_MS = 120_000
 const LONGEST_REFERENCE = 256
-const MOST_RECIPIENTS = 1_000_000
+const MAX_RECIPIENTS = 1_000_000
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
@@ -51,7 +51,7 @@ const optionsSchema = z.strictObject({
       'expected a phone number as a string, or a list of at least one',
     )
     .optional(),
-  recipients: wholeNumberFrom(1, MOST_RECIPIENTS).optional(),
+  recipients: wholeNumberFrom(1, MAX_RECIPIENTS).optional(),
   premium: z.boolean().optional(),
   resendOf: textOf('the id of a message').optional(),
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_WITHIN_MS),

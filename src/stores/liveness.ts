@@ -6,7 +6,7 @@ import { DEAD_AFTER_MS, GAP_MS, WORKER_NAME, type Heartbeat, type HeartbeatAnswe
 /** How long a write of a dead worker may still arrive. Its leases are released again with each heartbeat. */
 const SWEPT_MS = 60_000
 /** Retries of a write to the list, which every worker changes every two seconds. */
-const MOST_ATTEMPTS = 20
+const MAX_ATTEMPTS = 20
 
 interface WorkerLife {
   readonly id: string
@@ -56,7 +56,7 @@ export async function changeList<T extends { readonly liveness: Liveness }>(
   { read, write }: WorkerList,
   decide: (known: Liveness | undefined, nowMs: number) => T,
 ): Promise<T> {
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const { liveness, version, nowMs } = await read()
     const decided = decide(liveness, nowMs)
     if (await write(decided.liveness, version)) return decided

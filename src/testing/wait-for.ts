@@ -22,7 +22,7 @@ type EventOf<R> = R extends { onAny: (handler: infer H) => unknown }
 /** Below the five-second limit of Vitest and Jest, so that this error is shown. */
 const TIMEOUT_MS = 4_000
 /** Maximum number of listed events; others are counted. */
-const MOST_LISTED = 20
+const MAX_LISTED = 20
 
 const optionsSchema = z.strictObject({
   timeoutMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(TIMEOUT_MS),
@@ -104,7 +104,7 @@ function hasValue(payload: unknown, value: string): boolean {
 
 function whatCame(dispatched: History['dispatched']): string {
   if (dispatched.length === 0) return 'No event was dispatched.'
-  const listed = dispatched.slice(-MOST_LISTED).map(({ event, succeeded }) => {
+  const listed = dispatched.slice(-MAX_LISTED).map(({ event, succeeded }) => {
     const messageId = messageIdOf(event)
     const name = messageId === undefined ? event.type : `${event.type} of ${messageId}`
     return succeeded ? name : `${name} (a handler failed)`

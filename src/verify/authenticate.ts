@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { ArrivedCallback, ProofPolicy } from '../public/callback.ts'
 import type { EventProof } from '../public/events.ts'
 import type { ReadBody } from './body.ts'
-import { MOST_PAIRS, type CredentialsSource, type Pairs, type LivePair } from './credentials.ts'
+import { MAX_PAIRS, type CredentialsSource, type Pairs, type LivePair } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
 
 export interface Proved {
@@ -104,7 +104,7 @@ interface Found {
 }
 
 const SMALL_BODY_BYTES = 1_024
-const MOST_HASHED_BYTES = MOST_PAIRS * 256 * 1_024
+const MAX_HASHED_BYTES = MAX_PAIRS * 256 * 1_024
 
 /** Tries the authKeys and digests against these pairs. Pairs of one project are adjacent. */
 function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undefined, body: ReadBody, nowMs: number) {
@@ -115,7 +115,7 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
   const byProject: Found[] = []
   let found: Found | undefined
   // Without a project name, every project's pairs are tried. Limit the work for a forged body of 256 KiB.
-  let untried = Math.max(MOST_PAIRS, Math.floor(MOST_HASHED_BYTES / Math.max(body.bytes.length, SMALL_BODY_BYTES)))
+  let untried = Math.max(MAX_PAIRS, Math.floor(MAX_HASHED_BYTES / Math.max(body.bytes.length, SMALL_BODY_BYTES)))
   for (const { project: owner, secretKey, authKey, notAfterMs } of pairs) {
     if (nowMs > notAfterMs) continue
     if (untried === 0) break
@@ -159,7 +159,7 @@ function describeIgnored(header: NonNullable<SignatureHeader>): string {
 /** Longer headers are malformed. The header of the service has about 80 characters. */
 const LONGEST_HEADER = 4_096
 /** Maximum number of digests to compare, which bounds the work of a header. */
-const MOST_DIGESTS = 5
+const MAX_DIGESTS = 5
 
 export interface ParsedSignature {
   /** The exact text of `t`, which the HMAC covers. */
@@ -201,7 +201,7 @@ export function readSignatureHeader(values: readonly string[]): SignatureHeader 
       timestampText = text
     } else if (key === 'v1') {
       digestsSeen += 1
-      if (digestsSeen <= MOST_DIGESTS && LOWERCASE_HEX_DIGEST.test(text)) digests.push(Buffer.from(text, 'hex'))
+      if (digestsSeen <= MAX_DIGESTS && LOWERCASE_HEX_DIGEST.test(text)) digests.push(Buffer.from(text, 'hex'))
     }
     start = end + 1
   }

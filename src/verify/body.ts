@@ -9,7 +9,7 @@ import { isRecord, textOf } from '../runtime/values.ts'
 import { scanJson, type Span } from './json-scan.ts'
 
 const DEEPEST = 64
-const MOST_VALUES = 10_000
+const MAX_VALUES = 10_000
 /** Shorter keys would occur by chance, and masking them by value would corrupt the body. */
 const SHORTEST_SECRET_BYTES = 8
 /** A key of the service has this length. An unknown key that does not end is masked up to here, or to the longest live key. */
@@ -62,7 +62,7 @@ function readBody(bytes: Buffer): ReadBody {
   if (bytes.length === 0) return unreadable(bytes, 'empty_body')
   const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
   if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)
-  if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
+  if (values > MAX_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
   let value: unknown
   try {
     // Decoding invalid UTF-8 is slow, so first check that it is JSON at all. JSON's syntax is ASCII, so any ASCII-compatible

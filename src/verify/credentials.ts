@@ -40,10 +40,10 @@ export interface CredentialsSource {
   secrets(): readonly string[]
 }
 
-export const MOST_PAIRS = 16
+export const MAX_PAIRS = 16
 /** Maximum length of a project name to look up. */
 export const LONGEST_LOOKED_UP = 256
-const MOST_LOOKUPS = 128
+const MAX_LOOKUPS = 128
 const UNKNOWN_NAMES_KEPT = 1_000
 const UNKNOWN_NAME_MS = 1_000
 const SECRETS_KEPT = 128
@@ -121,7 +121,7 @@ function credentialsLookup(
     }
     const unknownBefore = project === undefined ? undefined : unknownUntil.get(project)
     if (unknownBefore !== undefined && clock.now() < unknownBefore) return []
-    if (underWay >= MOST_LOOKUPS) throw new MessagingWebhooksError('credentials_busy')
+    if (underWay >= MAX_LOOKUPS) throw new MessagingWebhooksError('credentials_busy')
     underWay += 1
     let answer: CredentialsAnswer | typeof SLOW
     try {
@@ -159,8 +159,8 @@ function preparePairs(
 ): readonly LivePair[] {
   const pairs = [option].flat()
   if (pairs.length === 0) throw new OptionsError(`${where} is an empty list.`)
-  if (pairs.length > MOST_PAIRS)
-    throw new OptionsError(`${where} has ${pairs.length} pairs; expected at most ${MOST_PAIRS}.`)
+  if (pairs.length > MAX_PAIRS)
+    throw new OptionsError(`${where} has ${pairs.length} pairs; expected at most ${MAX_PAIRS}.`)
   return pairs.map((pair) => {
     checkFields(pair, where)
     return preparePair(pair, project, where)

@@ -13,7 +13,7 @@ import { onSqlite } from './outage/on-sqlite.ts'
 const KILLS = Number(process.env['KILLS'] ?? '4')
 const CRASHES = Number(process.env['CRASHES'] ?? '1')
 const TIME = { timeout: 120_000 + Math.max(KILLS, CRASHES * CRASH_POINTS.length) * 5_000 }
-const MOST_PASSES = 60
+const MAX_PASSES = 60
 /** No pause between callbacks, so that many are admitted together. */
 const LOAD = { pauseMs: 0 }
 
@@ -41,7 +41,7 @@ test(
     const { cluster, load, instance, expectAllHandled } = await onSqlite({}, undefined, LOAD)
     for (let crash = 0; crash < CRASHES; crash += 1)
       for (const point of CRASH_POINTS) {
-        await cluster.replace(0, { crash: { point, passes: 1 + Math.floor(Math.random() * MOST_PASSES) } })
+        await cluster.replace(0, { crash: { point, passes: 1 + Math.floor(Math.random() * MAX_PASSES) } })
         await instance().ended
       }
     await cluster.replace(0)

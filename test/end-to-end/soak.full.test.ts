@@ -28,7 +28,7 @@ import { handledOf, judge, nameOf, type Handled } from './soak/verdict.ts'
 const { MESSAGES } = process.env
 const FEW = 600
 /** Maximum number of messages in flight at once; after that, everything settles. */
-const MOST_AT_ONCE = 2_500
+const MAX_AT_ONCE = 2_500
 const SEED = 'account'
 const RATE = 0.04
 const SEND_RATE = 0.05
@@ -153,7 +153,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const startedMs = performance.now()
         const from = new Date()
         const ends: Date[] = []
-        const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
+        const atOnce = Math.min(MAX_AT_ONCE, messages / 2)
         for (let left = messages; left > 0; left -= atOnce) {
           for (let due = Math.min(left, atOnce); due > 0; due -= MESSAGES_A_TRIGGER)
             // A unique name makes each one a separate event.

@@ -4,7 +4,7 @@ import { hazards, refused, serve, unreadable, type HazardCase } from '../support
 import { AUTH_KEY } from '../support/receiving.ts'
 import { postSigned, postUnsigned, reportText } from '../support/wire.ts'
 
-const MOST_BYTES = 256 * 1024
+const MAX_BYTES = 256 * 1024
 const NO_PROOF = refused(401, 'signature_missing')
 
 function nested(depth: number, open = '[', close = ']'): string {
@@ -56,7 +56,7 @@ const COSTLY: readonly (readonly [what: string, body: string])[] = [
 ]
 
 function filled(part: string): string {
-  return part.repeat(Math.floor((MOST_BYTES - 64) / part.length))
+  return part.repeat(Math.floor((MAX_BYTES - 64) / part.length))
 }
 
 test.each(COSTLY)('%s costs no more than reading it', async (_, body) => {

@@ -7,7 +7,7 @@ import { post, receiving } from '../support/receiving.ts'
 import { fill, onSmallDisk } from '../support/small-disk.ts'
 
 const MIB = 1024 * 1024
-const MOST_CALLBACKS = 400
+const MAX_CALLBACKS = 400
 
 onSmallDisk('a spool on a full disk is not ready, and is ready again when there is room', 60_000, async (mountDisk) => {
   const disk = mountDisk(16 * MIB)
@@ -23,7 +23,7 @@ onSmallDisk('a spool on a full disk is not ready, and is ready again when there 
   const freeSpace = fill(disk)
   // The reserve absorbs some.
   let status = 204
-  for (let sent = 0; status === 204 && sent < MOST_CALLBACKS; sent += 1)
+  for (let sent = 0; status === 204 && sent < MAX_CALLBACKS; sent += 1)
     ({ status } = await post(url, { ...callback.smsDelivery(), padding: 'x'.repeat(100 * 1024) }))
   expect(status).toBe(503)
   await expect.poll(ready).toBe('false spool_failing store_away')

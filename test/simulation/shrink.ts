@@ -4,14 +4,14 @@ import type { Plan } from './plan.ts'
 type IsBroken = (plan: Plan) => Promise<boolean>
 
 /** Maximum number of worlds to try. */
-const MOST_TRIES = 300
+const MAX_TRIES = 300
 
 export async function shrunken(plan: Plan, isBroken: IsBroken): Promise<Plan> {
   let best = plan
   let tries = 0
 
   async function take(smaller: Plan): Promise<boolean> {
-    if (tries >= MOST_TRIES) return false
+    if (tries >= MAX_TRIES) return false
     tries += 1
     if (!(await isBroken(smaller))) return false
     best = smaller

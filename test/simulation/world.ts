@@ -48,7 +48,7 @@ const STORE_TIMEOUT_MS = 2_000
 const ATTEMPTS = 4
 /** A world with work left after this time counts as stuck. */
 const LONGEST_REST_MS = 2 * 3_600_000
-const MOST_STEPS = 150_000
+const MAX_STEPS = 150_000
 const STEPS_A_LOOK = 20
 
 const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'unavailable', 'lossy'])
@@ -367,7 +367,7 @@ async function live(options: WorldOptions): Promise<Outcome> {
           if ((process?.running ?? 0) > (isSlow ? 32 : 16) * plan.concurrency)
             ledger.breaks('memory is bounded', 'more events are in flight than the capacity allows')
       }
-      if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all work ends', what)
+      if (timeline.nowMs > untilMs || timeline.steps > MAX_STEPS) ledger.breaks('all work ends', what)
     }
   }
 

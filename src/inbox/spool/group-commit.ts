@@ -1,7 +1,7 @@
 /** Group commit: records that arrive during a write share the next write and sync. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
-const MOST_BYTES_A_GROUP = 4 * 1024 * 1024
+const MAX_BYTES_A_GROUP = 4 * 1024 * 1024
 
 interface Append {
   readonly bytes: Buffer
@@ -21,7 +21,7 @@ export function createGroupCommit(
 
   function takeGroup(): readonly Append[] {
     let size = 0
-    const most = waiting.findIndex((append) => (size += append.bytes.length) > MOST_BYTES_A_GROUP)
+    const most = waiting.findIndex((append) => (size += append.bytes.length) > MAX_BYTES_A_GROUP)
     const group = waiting.slice(0, most < 0 ? undefined : Math.max(most, 1))
     waiting = waiting.slice(group.length)
     return group

@@ -71,8 +71,8 @@ interface Batch {
   readonly lost: readonly number[]
 }
 
-const MOST_A_BATCH = 256
-const MOST_BYTES_A_BATCH = 1024 * 1024
+const MAX_A_BATCH = 256
+const MAX_BYTES_A_BATCH = 1024 * 1024
 
 export function newSegment(file: Segment['file']): Segment {
   return { file, read: 0, checked: 0, held: 0, unreadable: false, rewrites: 0 }
@@ -190,7 +190,7 @@ async function readBatch(window: Window, { file: { salt }, read }: Segment, end:
   const events: NewEvent[] = []
   const lost: number[] = []
   let from = read
-  while (from < end && events.length < MOST_A_BATCH && from - read < MOST_BYTES_A_BATCH) {
+  while (from < end && events.length < MAX_A_BATCH && from - read < MAX_BYTES_A_BATCH) {
     const found = await nextRecord(window, { from, end, salt }, EVENT_LOG)
     if (found.kind === 'record') events.push(found.value)
     else if (found.kind === 'damage') lost.push(from)

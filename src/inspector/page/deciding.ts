@@ -137,7 +137,7 @@ export function useDecisions(refresh: () => void) {
   }
 }
 
-const MOST_LISTED = 500
+const MAX_LISTED = 500
 
 function workPanel({ yes, total, results, problem, isOver }: Work, close: () => void): VNode | VNode[] {
   const summary = [...Map.groupBy(results, ({ text }) => text)].map(
@@ -156,7 +156,7 @@ function workPanel({ yes, total, results, problem, isOver }: Work, close: () => 
         ${problem && ui.problemBox(problem)}
         ${
           results.length > 0 &&
-          h`<details><summary>Each event</summary><ul class="results">${results.slice(0, MOST_LISTED).map(each)}</ul></details>`
+          h`<details><summary>Each event</summary><ul class="results">${results.slice(0, MAX_LISTED).map(each)}</ul></details>`
         }`
     }
   </div>`

@@ -92,7 +92,7 @@ const RANGES = [['15m', '15 min'], ['1h', '1 h'], ['24h', '24 h']] as const // p
 const HEIGHT = 100
 const WIDTH = 900
 /** Limits the width of bars: a young process has few. */
-const LEAST_BUCKETS = 45
+const MIN_BUCKETS = 45
 
 function sum(buckets: readonly Bucket[], names: readonly (Series | 'attempts')[]): number {
   return buckets.reduce((all, bucket) => names.reduce((total, name) => total + bucket[name], all), 0)
@@ -120,7 +120,7 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
   const first = buckets[0]
   if (first === undefined || above + below === 0) return ui.empty('This process received nothing in this period.')
   const yOf = (value: number): number => (HEIGHT * (above - value)) / (above + below)
-  const missing = Math.max(0, LEAST_BUCKETS - buckets.length)
+  const missing = Math.max(0, MIN_BUCKETS - buckets.length)
   const width = WIDTH / (buckets.length + missing)
   const totals = ALL.map((name) => [name, LABELS[name], sum(buckets, [name])] as const)
   const span = ui.duration(bucketSeconds * buckets.length * 1_000)

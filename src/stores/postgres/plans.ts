@@ -14,7 +14,7 @@ import { hasState, isOfTheStatement } from './failures.ts'
 const MARK = '\0'
 /** Uses of a statement on a connection before it is planned. */
 const USES_BEFORE = 3
-const MOST_PLANS = 100
+const MAX_PLANS = 100
 const NO_SCANS = 'SET LOCAL enable_seqscan = off;'
 /** The plan does not exist, exists already, or is outdated because the tables have changed. */
 const LOST = ['26000', '42P05', '0A000'] as const
@@ -50,7 +50,7 @@ export function createPlans(areKept: boolean) {
       const { text, types, values } = partsOf(statements)
       let plan = plans.get(text) ?? 0
       if (typeof plan === 'number' && plan < USES_BEFORE) {
-        if (plans.size < MOST_PLANS) plans.set(text, plan + 1)
+        if (plans.size < MAX_PLANS) plans.set(text, plan + 1)
         return unplanned(statements)
       }
       if (typeof plan === 'number') {

@@ -10,8 +10,8 @@ const TAG_DIGITS = 12
  * Limits of one call: about a millisecond of the server's time, so that other users of the server do not notice. Bodies may be
  * large.
  */
-const MOST_ITEMS = 64
-const MOST_BYTES = 1_048_576
+const MAX_ITEMS = 64
+const MAX_BYTES = 1_048_576
 
 export interface Partition {
   /** The prefix of the keys in the partition, ending with a colon. */
@@ -62,7 +62,7 @@ export async function inCalls<T extends { readonly key: string }, R>(
     const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
     let call = open.get(partition)
-    if (call === undefined || call.items.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
+    if (call === undefined || call.items.length === MAX_ITEMS || call.bytes + bytes > MAX_BYTES) {
       call = { partition, items: [], indexes: [], bytes: 0 }
       calls.push(call)
       open.set(partition, call)

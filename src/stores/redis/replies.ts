@@ -61,7 +61,7 @@ const SERVER_IS_UNAVAILABLE =
 /** The first word of an error of the server. Any other error of a client concerns the connection. */
 const REPLY_WORD = /^(ERR|WRONGTYPE|NOSCRIPT|CROSSSLOT|EXECABORT|MOVED|ASK)\b/
 
-const MOST_CHARACTERS = 300
+const MAX_CHARACTERS = 300
 
 /**
  * Converts an outage to `store_failed`, and a refusal of this command to a plain error, so that the inbox tries each event of the
@@ -104,5 +104,5 @@ function safeText(error: unknown): string {
     .replace(/,? with args beginning with.*/s, '')
     .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1***@')
     .replace(/\s+/g, ' ')
-    .slice(0, MOST_CHARACTERS)
+    .slice(0, MAX_CHARACTERS)
 }

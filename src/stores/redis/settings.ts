@@ -11,7 +11,7 @@ import { RETENTION_OPTIONS } from '../retention-options.ts'
 import type { RedisClient } from './server.ts'
 
 const SLOTS = 16_384
-const MOST_REPLICAS = 100
+const MAX_REPLICAS = 100
 
 export const redisOptions = {
   /**
@@ -32,7 +32,7 @@ export const redisOptions = {
    */
   partitions: wholeNumberFrom(1, SLOTS).optional(),
   /** Replicas that must confirm each write within a second; otherwise the store is unavailable. Default 0. */
-  waitReplicas: wholeNumberFrom(0, MOST_REPLICAS).default(0),
+  waitReplicas: wholeNumberFrom(0, MAX_REPLICAS).default(0),
   ...RETENTION_OPTIONS,
   /** How long the payloads of settled events are kept; 0 keeps none. Default 1 day. */
   retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),

@@ -49,12 +49,12 @@ export const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_I
 
 const DIGITS = 6
 /** With `DIGITS` more digits, this number still fits in eight bytes. */
-const MOST_MS = 9_000_000_000_000
+const MAX_MS = 9_000_000_000_000
 let lastDigits = Math.floor(Math.random() * 10 ** DIGITS)
 
 /** The smallest number of records whose first event was admitted at that time. */
 export function leastNumberAt(ms: number): string {
-  return `${Math.floor(Math.max(0, Math.min(ms, MOST_MS)))}${'0'.repeat(DIGITS)}`
+  return `${Math.floor(Math.max(0, Math.min(ms, MAX_MS)))}${'0'.repeat(DIGITS)}`
 }
 
 /**

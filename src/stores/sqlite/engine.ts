@@ -9,7 +9,7 @@ import { asOurs, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
-import { createWorkers } from './workers.ts'
+import { createWorkerTable } from './workers.ts'
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -28,7 +28,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
   const { operations, recordIn, due, overdue } = createRecords(database)
   const engine = { ...operations, ...createScans(database, recordIn) }
   const aged = createAging(database, retention)
-  const workers = createWorkers(database, engine)
+  const workers = createWorkerTable(database, engine)
   const scan = createScan(engine)
 
   return {

@@ -117,11 +117,11 @@ WHERE dead_letters.id = ?`)
         const row = deadLetter.get(digestBytes(id))
         return { items: row === undefined ? [] : [readEvent(row)] }
       }
-      const [diedAt, seq] = placeIn(after) ?? [BEFORE_ALL, 0]
+      const [diedAt, seq] = positionIn(after) ?? [BEFORE_ALL, 0]
       return scannedRows(deadLetters.all(diedAt, seq, limit), limit, (row) => text(row, 'place'), readEvent)
     },
     scanSends({ after, limit, fromMs, toMs, newestFirst }) {
-      const [sentAt, number] = placeIn(after) ?? (newestFirst ? [AFTER_ALL, AFTER_ALL] : [BEFORE_ALL, 0])
+      const [sentAt, number] = positionIn(after) ?? (newestFirst ? [AFTER_ALL, AFTER_ALL] : [BEFORE_ALL, 0])
       const range = [Math.max(fromMs, BEFORE_ALL), Math.min(toMs, AFTER_ALL)]
       const rows = (newestFirst ? newestSends : sends).all(...range, sentAt, number, limit)
       return scannedRows(rows, limit, (row) => `${integer(row, 'sent_at')}.${integer(row, 'number')}`, readRecord)
@@ -152,7 +152,7 @@ ORDER BY sent_at ${direction}, number ${direction} LIMIT ? + 1
 `
 }
 
-function placeIn(place: string | undefined): readonly [at: number, number: number] | undefined {
+function positionIn(place: string | undefined): readonly [at: number, number: number] | undefined {
   const [, at, number] = /^(-?\d{1,19})\.(-?\d{1,19})$/.exec(place ?? '') ?? []
   return at === undefined || number === undefined ? undefined : [Number(at), Number(number)]
 }

@@ -26,9 +26,9 @@ export interface Worker {
   readonly sinceMs: number
 }
 
-type Workers = ReturnType<typeof createWorkers>
+type Workers = ReturnType<typeof createWorkerTable>
 
-export function createWorkers({ db, transaction }: Database, engine: LocalEngine) {
+export function createWorkerTable({ db, transaction }: Database, engine: LocalEngine) {
   const prepare = (sql: string) => db.prepare(sql)
   const insert = prepare('INSERT INTO workers (name, process, since) VALUES (?, ?, ?)')
   const remove = prepare('DELETE FROM workers WHERE name = ?')
