@@ -6,18 +6,21 @@ const MAY_IMPORT = {
   // The words, errors and types that users see import nothing of ours; what runs beside them knows only them.
   'public/': null,
   'runtime/': [],
-  'disk-log/': [],
+  // The thread of every SQLite file. Its worker loads what it serves.
+  'sqlite/(connection|messages|resolved-path|thread)': [],
+  'sqlite/worker': ['sqlite/', 'local-file/(serve|open)', 'stores/sqlite/(serve|protocol)'],
+  'local-file/': ['sqlite/'],
   // The pipeline. It is handed what receives; what it makes of a request is a callback, which the stages know.
   'http/': [],
   'verify/': [],
   'carriers/': [],
   'messages/': [],
-  'inbox/': ['verify/', 'carriers/', 'messages/', 'disk-log/'],
+  'inbox/': ['verify/', 'carriers/', 'messages/', 'local-file/'],
   'dispatch/': ['carriers/', 'messages/', 'inbox/'],
   // Beside the stages: whoever wires them hands over what was refused, and what is due.
-  'quarantine/': ['verify/', 'disk-log/'],
+  'quarantine/': ['verify/', 'local-file/'],
   'sends/': ['messages/', 'inbox/(store|latest|lists)'],
-  'stores/': ['messages/', 'disk-log/', 'inbox/(store|latest|lists)'],
+  'stores/': ['messages/', 'sqlite/', 'inbox/(store|latest|lists)'],
   // They look on, or go through all that is kept; no stage knows of them.
   'operations/': [
     'verify/',
@@ -37,6 +40,7 @@ const MAY_IMPORT = {
     'messages/',
     'inbox/',
     'dispatch/',
+    'local-file/local-file',
     'stores/memory/store',
     'sends/',
     'operations/',

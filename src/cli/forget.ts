@@ -1,22 +1,17 @@
-/** `forget`: erases personal data from a store, and from the spool and quarantine of closed receivers. */
-import { join } from 'node:path'
+/** `forget`: erases personal data from a store, and from the spool and the quarantine of all receivers of this machine. */
 import { z } from 'zod'
 import { forgetInStore, isMeantRequest, wantedInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
 import { checkSelector, type ForgetSelector, type Wanted } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
-import type { NewEvent } from '../messages/event-record.ts'
 import type { MessageStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage } from './command.ts'
 import { onStore, STORE_FLAGS } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
-import { nodeFs } from '../disk-log/file-system.ts'
-import { processesIn } from '../disk-log/process-folder.ts'
-import { openSpools } from '../inbox/spool/spool.ts'
-import { memoryKeeper } from '../quarantine/keeper.ts'
-import { createRequestLog } from '../quarantine/request-log.ts'
-import type { KeptRequest } from '../quarantine/request.ts'
+import { forgetIn } from '../inbox/spool.ts'
+import { createLocalFile, type LocalFile } from '../local-file/local-file.ts'
+import { forgetStored } from '../quarantine/stored.ts'
 
 const text = z.string().optional()
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/
@@ -41,12 +36,8 @@ const FLAGS = {
     'SQLite: do not rewrite the file; traces remain in its free space',
     z.boolean().default(true),
   ),
-  spool: flag('--spool <folder>', 'spool folder of closed receivers (default: beside an SQLite file)', text),
-  quarantine: flag(
-    '--quarantine <folder>',
-    'quarantine folder of closed receivers (default: quarantine in the spool folder)',
-    text,
-  ),
+  spool: flag('--spool <folder>', 'spool folder of the receivers (default: beside an SQLite file)', text),
+  quarantine: flag('--quarantine <folder>', 'quarantine folder of the receivers (default: the spool folder)', text),
   json: toggle('--json', 'print the counts as one line of JSON'),
 }
 type Flags = z.output<z.ZodObject<typeof FLAGS>>
@@ -55,7 +46,7 @@ export const { define } = command({
   flags: FLAGS,
   notes:
     'Ids remain, to detect duplicates. There is no confirmation: try --dry-run first.\n' +
-    'Only `receiver.forget()` erases the spool and quarantine of a running receiver.',
+    'Only `receiver.forget()` erases a quarantine that is kept in memory.',
   run(flags, terminal) {
     const wanted = checkSelector(selectorIn(flags))
     return onStore(flags, terminal, (store, { spoolFolder }) =>
@@ -77,8 +68,6 @@ function selectorIn({ messageId, recipient, before, project }: Flags): ForgetSel
   return selector
 }
 
-const NONE = { count: 0, running: 0 } as const
-
 async function forget(
   store: MessageStore<object>,
   wanted: Wanted,
@@ -88,24 +77,16 @@ async function forget(
   const clock = systemClock()
   const startedMs = clock.now()
   const { inStore, isMeant } = wantedInStore(wanted, (messageId, project) => messageKey(project, messageId))
-  const options = { dryRun, report: (error: MessagingWebhooksError) => terminal.note(shown(error.message)) }
-  const requests = quarantine ?? (spool === undefined ? undefined : join(spool, 'quarantine'))
-  const left = spool === undefined ? NONE : await forgetInSpool(spool, isMeant, options)
-  const refused =
-    requests === undefined
-      ? NONE
-      : await forgetInQuarantine(requests, (request) => isMeantRequest(request, wanted), options)
+  const report = (error: MessagingWebhooksError): void => terminal.note(shown(error.message))
+  const spooled = await inFile({ folder: spool, option: '--spool', report }, (file) => forgetIn(file, isMeant, dryRun))
+  const quarantined = await inFile({ folder: quarantine ?? spool, option: '--quarantine', report }, (file) =>
+    forgetStored(file, (request) => isMeantRequest(request, wanted), dryRun),
+  )
   const { states: messageStates, ...counts } = await forgetInStore(store, inStore, { dryRun, compact })
   const tookMs = clock.now() - startedMs
-  const forgotten = { ...counts, messageStates, spooled: left.count, quarantined: refused.count, tookMs, dryRun }
+  const forgotten = { ...counts, messageStates, spooled, quarantined, tookMs, dryRun }
   if (json) terminal.printJson(forgotten)
   else printCounts(forgotten, terminal)
-  const running = Math.max(left.running, refused.running)
-  if (running > 0)
-    terminal.note(
-      `Skipped the spool and quarantine of ${running} running ${running === 1 ? 'process' : 'processes'}. ` +
-        'Call `receiver.forget()` in each, or repeat this after they close.',
-    )
 }
 
 function printCounts(forgotten: ErasureCounts, { print, printRows, note }: Terminal): void {
@@ -121,53 +102,20 @@ function printCounts(forgotten: ErasureCounts, { print, printRows, note }: Termi
   note(`Read ${examined} records of the store in ${tookMs} ms.`)
 }
 
-interface LookOptions {
-  readonly dryRun: boolean
+interface Place {
+  readonly folder: string | undefined
+  readonly option: string
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-const CLOSE_MS = 10_000
-/** Only a receiver reserves disk space. */
-const NO_RESERVE = 0
-/** The folder of events that the store refused. */
-const REFUSED = 'refused'
-
-/**
- * Erases from files that ended processes left on the disk: adopts them, searches them, and leaves the rest to the next process.
- * `count`: the matches. `running`: the processes that still run, whose files in the folder it skips.
- */
-async function forgetInSpool(folder: string, isMeant: (event: NewEvent) => boolean, { dryRun, report }: LookOptions) {
-  const { running, dead } = await processesIn(nodeFs, folder)
-  const { dead: deadAside } = await processesIn(nodeFs, join(folder, REFUSED))
-  if (dead + deadAside === 0) return { count: 0, running }
-  const { outage, aside } = await openSpools(folder, report, { reserveBytes: NO_RESERVE })
+/** Erases from the local file in a folder, of all processes, running or not. */
+async function inFile({ folder, option, report }: Place, erase: (file: LocalFile) => Promise<number>): Promise<number> {
+  if (folder === undefined) return 0
+  const file = createLocalFile({ folder, option, report })
+  if (!(await file.exists())) return 0
   try {
-    return { count: (await outage.forget(isMeant, dryRun)) + (await aside.forget(isMeant, dryRun)), running }
+    return await erase(file)
   } finally {
-    await outage.close()
-    await aside.close()
-  }
-}
-
-/** Like `forgetInSpool`, for refused requests. */
-async function forgetInQuarantine(
-  folder: string,
-  isMeant: (request: KeptRequest) => boolean,
-  { dryRun, report }: LookOptions,
-) {
-  const { running, dead } = await processesIn(nodeFs, folder)
-  if (dead === 0) return { count: 0, running }
-  const clock = systemClock()
-  const log = createRequestLog({ fs: nodeFs, clock, folder, report })
-  // The next receiver applies its own bounds.
-  const keeper = memoryKeeper({ maxBytes: Infinity, maxAgeMs: Infinity }, log.changes)
-  try {
-    await log.open((remembered) => keeper.restore(remembered, clock.now()))
-    const meant = keeper.all().filter(isMeant)
-    if (!dryRun) for (const request of meant) keeper.remove(request)
-    return { count: meant.length, running }
-  } finally {
-    await log.overwritten()
-    await log.close(CLOSE_MS)
+    await file.close()
   }
 }

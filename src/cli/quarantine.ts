@@ -1,10 +1,10 @@
-/** `quarantine`: lists the refused requests on a disk, and verifies those of closed receivers again. */
-import { join } from 'node:path'
+/** `quarantine`: lists the refused requests on a disk, and verifies them again. */
 import { z } from 'zod'
-import { nodeFs } from '../disk-log/file-system.ts'
+import { createLocalFile } from '../local-file/local-file.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import { CARRIERS, type Carrier } from '../public/events.ts'
-import { readStored, type StoredRequests } from '../quarantine/stored.ts'
+import type { KeptRequest } from '../quarantine/request.ts'
+import { storedPages } from '../quarantine/stored.ts'
 import { show } from '../quarantine/surface.ts'
 import { createReceiver } from '../receiver/receiver.ts'
 import { isRecord } from '../runtime/values.ts'
@@ -21,11 +21,15 @@ import {
   usage,
 } from './command.ts'
 import { storeOf, STORE_FLAGS } from './stores.ts'
-import { count, shown, type Colours } from './terminal.ts'
+import { count, shown, type Colours, type Terminal } from './terminal.ts'
 
 const text = z.string().optional()
 const FOLDER_FLAG = {
-  folder: flag('--folder <path>', 'the quarantine folder (default: beside an SQLite file)', text),
+  folder: flag(
+    '--folder <path>',
+    'the spool or quarantine folder of the receivers (default: beside an SQLite file)',
+    text,
+  ),
 }
 /** The name of a network and its carrier, as in the option `networks`. */
 const network = z.string().transform((given, context): readonly [string, Carrier] => {
@@ -44,15 +48,29 @@ const list = command({
   flags: { ...STORE_FLAGS, ...FOLDER_FLAG, json: JSON_LINES },
   async run({ folder, json, ...flags }, terminal) {
     const from = folder ?? folderBeside((await storeOf(flags, terminal)).capabilities.spoolFolder)
-    const { items, unreadable } = await readStored(nodeFs, from)
-    if (json)
-      for (const { request, isHeld } of items)
-        terminal.printJson({ ...show(request, { reveal: false, secrets: [] }), isHeld })
-    else terminal.printRows(rowsOf(items, terminal.colours))
-    if (items.length === 0) terminal.note('The quarantine is empty.')
-    if (unreadable > 0) terminal.note(`${count(unreadable, 'file')} could not be read.`)
+    let [listed, unreadable] = [0, 0]
+    for await (const page of pagesIn(from, terminal)) {
+      listed += page.requests.length
+      unreadable += page.unreadable
+      if (json) for (const request of page.requests) terminal.printJson(show(request, { reveal: false, secrets: [] }))
+      else terminal.printRows(rowsOf(page.requests, terminal.colours))
+    }
+    if (listed === 0) terminal.note('The quarantine is empty.')
+    if (unreadable > 0) terminal.note(`${count(unreadable, 'request')} could not be read.`)
   },
 })
+
+/** A folder without a file is empty. */
+async function* pagesIn(folder: string, terminal: Terminal): ReturnType<typeof storedPages> {
+  const report = (error: MessagingWebhooksError): void => terminal.note(shown(error.message))
+  const file = createLocalFile({ folder, option: '--folder', report })
+  if (!(await file.exists())) return
+  try {
+    yield* storedPages(file)
+  } finally {
+    await file.close()
+  }
+}
 
 const reverify = command({
   flags: {
@@ -79,7 +97,6 @@ const reverify = command({
       throw usage('No pair was given to verify requests with.', 'Set SIGNING_SECRET, AUTH_KEY or both.')
     const store = await storeOf(flags, terminal)
     const from = folder ?? folderBeside(store.capabilities.spoolFolder)
-    const running = (await readStored(nodeFs, from)).items.filter(({ isHeld }) => isHeld).length
     const receiver = createReceiver({
       ...(project === undefined ? { credentials: pair } : { projects: { [project]: pair } }),
       networks: Object.fromEntries(networks ?? []),
@@ -93,17 +110,12 @@ const reverify = command({
     receiver.onError((error: MessagingWebhooksError) => terminal.note(shown(error.message)))
     try {
       const counts = await receiver.quarantine.reverify({ dryRun, clockOffsetSeconds: clockOffset })
-      if (json) terminal.printJson({ ...counts, running, dryRun })
+      if (json) terminal.printJson({ ...counts, dryRun })
       else {
         const { examined, admitted, stillUnproved } = counts
         const done = dryRun ? 'Would be admitted' : 'Admitted'
         terminal.print(`${done}: ${admitted} of ${count(examined, 'request')}. Still refused: ${stillUnproved}.`)
       }
-      if (running > 0)
-        terminal.note(
-          `Skipped ${count(running, 'request')} of running processes. Restart them with both pairs, or call ` +
-            '`receiver.quarantine.reverify()` in them.',
-        )
     } finally {
       await receiver.close({ deadlineMs: CLOSE_MS })
     }
@@ -113,32 +125,22 @@ const reverify = command({
 export const { define } = commandGroup(
   {
     list: { what: 'print refused requests in order of arrival, without their keys', ...list },
-    reverify: { what: 'verify the requests of closed receivers again, and admit the proved ones', ...reverify },
+    reverify: { what: 'verify the requests again, and admit the proved ones', ...reverify },
   },
   'A receiver verifies its quarantine at each start, with its own options. `reverify` knows no `readReport` and no\n' +
     '`dedupeKey`: with these options, restart the receiver instead.',
 )
 
 function folderBeside(spoolFolder: string | undefined): string {
-  if (spoolFolder !== undefined) return join(spoolFolder, 'quarantine')
-  throw usage(
-    'No folder was given.',
-    'Pass --folder: `quarantine.folder` of the receiver, or `quarantine` in its spool.',
-  )
+  if (spoolFolder !== undefined) return spoolFolder
+  throw usage('No folder was given.', 'Pass --folder: `quarantine.folder` of the receiver, or its `spool`.')
 }
 
-function rowsOf(items: StoredRequests['items'], { dim, red }: Colours): readonly (readonly string[])[] {
-  return items.map(({ request, isHeld }) => {
+function rowsOf(requests: readonly KeptRequest[], { dim, red }: Colours): readonly (readonly string[])[] {
+  return requests.map((request) => {
     const { id, class: name, arrivedAt, kind, code, payload } = show(request, { reveal: false, secrets: [] })
     const about = [kind, textIn(payload, 'project'), textIn(payload, 'messageId')].filter((part) => part !== undefined)
-    return [
-      id.slice(0, 12),
-      dim(arrivedAt.toISOString()),
-      name,
-      red(code),
-      about.map(shown).join('  '),
-      dim(isHeld ? 'of a running process' : ''),
-    ]
+    return [id.slice(0, 12), dim(arrivedAt.toISOString()), name, red(code), about.map(shown).join('  ')]
   })
 }
 

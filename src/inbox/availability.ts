@@ -62,7 +62,7 @@ export function trackStoreAvailability({ clock, logger, report }: AvailabilityOp
       if (fromSpool > 0)
         logger.info(
           { code: 'spool_emptied', fromSpool },
-          `Moved ${count(fromSpool)} of an earlier process from the spool into the store.`,
+          `Moved ${count(fromSpool)} of other processes from the spool into the store.`,
         )
       return
     }
@@ -119,8 +119,8 @@ export async function knownOf(store: MessageStore<object>): Promise<Known> {
 export type Keeping = 'store' | 'spool' | 'nowhere' | 'spool_failing'
 
 interface OpenSpool {
-  readonly outage: { readonly active: boolean }
-  canTake(): Promise<boolean>
+  readonly relay: { readonly isUnavailable: boolean }
+  readonly spool: { canTake(): Promise<boolean> }
 }
 
 interface KeepingOptions {
@@ -157,8 +157,10 @@ async function look({ hasSpool, open, spooling }: KeepingOptions): Promise<Keepi
   if (hasSpool) {
     // The spool opens first, so a store that hangs while opening does not block it.
     const spooled = await spooling()
-    if (spooled !== undefined && (await spooled.canTake())) return spooled.outage.active ? 'spool' : 'store'
-    if (spooled?.outage.active !== false) return 'spool_failing'
+    const isUnavailable = spooled?.relay.isUnavailable !== false
+    if (spooled !== undefined && (await spooled.spool.canTake().catch(() => false)))
+      return isUnavailable ? 'spool' : 'store'
+    if (isUnavailable) return 'spool_failing'
   }
   const asked: Awaitable<unknown> = (await opening).run([{ do: 'read', key: NO_MESSAGE }])
   await asked

@@ -2,13 +2,12 @@
 import { withDeadline, type SteadyClock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { keepingOf, knownOf, type StoreAvailability, type Keeping, type Known } from './availability.ts'
-import { isForgotten } from './spool/segment.ts'
+import type { LocalFile } from '../local-file/local-file.ts'
 import { inBatches, newDeadline, waitFor, type Deadline } from './in-store-time.ts'
-import type { Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import { createPruning } from './pruning.ts'
-import { openSpooling, type Spooling } from './spooling.ts'
-import type { Spools } from './spool/spool.ts'
+import { createRelay, type Relay } from './relay.ts'
+import { openSpool, type Spool } from './spool.ts'
 import type { Awaitable, MessageStore, Store, StoreHost } from './store.ts'
 import type { Admission } from '../messages/commands.ts'
 import type { NewEvent } from '../messages/event-record.ts'
@@ -36,14 +35,13 @@ interface InboxOptions {
   readonly elapsedMs: () => number
   readonly host: Pick<StoreHost, 'onLost' | 'inFlight' | 'claims'>
   readonly admitBatch: AdmitBatch
-  /** Opens the spools for events that the store cannot accept. Undefined without a spool. */
-  readonly openSpools: (() => Promise<Spools>) | undefined
+  /** Has the spool, for events that the store cannot accept. Undefined without a spool. */
+  readonly localFile: LocalFile | undefined
+  /** Masked in the stored errors of events that the store refuses. */
+  readonly secrets: () => readonly string[]
 }
 
 export type Inbox<X extends object> = ReturnType<typeof createInbox<X>>
-
-/** Longer than the longest retry delay, in case the store fails before it has erased the event. */
-const UNTIL_FORGOTTEN_MS = 600_000
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions) {
   const { clock, storeTimeoutMs, gapTimeoutMs, report, availability, admitBatch, onWork } = options
@@ -52,33 +50,36 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   let opening: Promise<MessageStore<X>> | undefined
   let spooling: Promise<Spooling> | undefined
   let spooled: Spooling | undefined
-  let outage: Outage | undefined
   let closed = false
 
-  async function openBehind(openSpools: () => Promise<Spools>): Promise<void> {
-    spooling ??= openSpooling({
-      clock,
-      storeTimeoutMs,
-      availability,
-      report,
-      openSpools,
-      openStore: open,
-      write: (events, deadline) => write(events, deadline, false),
-      admit,
-      onWork,
-    })
+  async function openBehind(file: LocalFile): Promise<void> {
+    spooling ??= openSpooling(file)
     try {
       spooled = await spooling
-      outage = spooled.outage
     } catch (error) {
       spooling = undefined
       throw error
     }
   }
 
+  /** The spool, and the way from there into the store. */
+  async function openSpooling(file: LocalFile) {
+    let wake = (): void => {}
+    const spool = await openSpool({ clock, file, leaseMs: 2 * storeTimeoutMs, report, onFound: () => wake() })
+    const relay = createRelay({
+      ...options,
+      spool,
+      openStore: open,
+      write: (events, deadline) => write(events, deadline, false),
+    })
+    wake = relay.wake
+    if (spool.isActive) wake()
+    return { spool, relay }
+  }
+
   async function openStore(): Promise<MessageStore<X>> {
     try {
-      if (options.openSpools !== undefined) await openBehind(options.openSpools)
+      if (options.localFile !== undefined) await openBehind(options.localFile)
       opened = await store.open({
         ...options.host,
         nowMs: () => clock.now(),
@@ -89,7 +90,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       pruning.begin(opened)
       return opened
     } catch (error) {
-      outage?.begin(error)
+      spooled?.relay.begin(error)
       throw asOurs(error, 'store_failed')
     }
   }
@@ -110,8 +111,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   /** The reorder wait starts when the callback arrives, and part of it may have passed on the way. */
   function withRestOfWait(event: NewEvent, nowMs: number): NewEvent {
     if (event.awaits === 0) return event
-    // The store must erase this event before it can be dispatched.
-    if (isForgotten(event)) return { ...event, reorderWaitMs: UNTIL_FORGOTTEN_MS }
     const passedMs = Math.max(0, nowMs - event.record.receivedAtMs - clock.aheadMs)
     return { ...event, reorderWaitMs: Math.max(0, Math.min(gapTimeoutMs, event.reorderWaitMs - passedMs)) }
   }
@@ -131,11 +130,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     events: readonly NewEvent[],
     deadline: Deadline,
   ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
-    if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
+    if (spooled?.relay.isUnavailable === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
       // Without a spool, admit the events that the store accepts one by one.
-      if (outage === undefined) return admitAroundPoison((some) => write(some, deadline, false), events)
-      outage.begin(error)
+      if (spooled === undefined) return admitAroundPoison((some) => write(some, deadline, false), events)
+      spooled.relay.begin(error)
       throw error
     }
     try {
@@ -154,11 +153,20 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
-  /** Spools an event that the store failed to admit, behind the other events of the outage. */
+  /** Spools an event that the store failed to admit. */
   function takeInstead(event: NewEvent, error: unknown): Promise<Admission> {
-    if (outage === undefined || closed) throw failed(error)
-    outage.begin(error)
-    return outage.take(event)
+    if (spooled === undefined || closed) throw failed(error)
+    spooled.relay.begin(error)
+    return intoSpool(spooled.spool, event)
+  }
+
+  async function intoSpool(spool: Spool, event: NewEvent): Promise<Admission> {
+    try {
+      await spool.append(event)
+      return 'new'
+    } catch (error) {
+      throw new MessagingWebhooksError('spool_failed', undefined, { cause: error })
+    }
   }
 
   /** Opening and admission share one deadline. */
@@ -180,7 +188,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   /** Throws or rejects with a `MessagingWebhooksError` if neither store nor spool accepts the event. */
   function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
-    if (outage?.active === true) return outage.take(event)
+    if (spooled !== undefined && isSpooled(spooled, event)) return intoSpool(spooled.spool, event)
     if (opened === undefined) return admitWhenOpen(event)
     try {
       const admission = admitInBatches(event, timeoutMs)
@@ -205,7 +213,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     /** Number of unsettled events in the store and on their way to it. */
     unsettled(): Awaitable<number> {
       // Count these first: an event that moves into the store meanwhile is counted twice rather than missed.
-      const held = outage?.active === true ? outage.held : 0
+      const held = spooled?.spool.waiting ?? 0
       const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
       if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held)
       return counted.unsettled + held
@@ -219,28 +227,28 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
         return undefined
       }
     },
-    /** Events on their way to the store: in the spool, or waiting in memory until it is empty. */
+    /** Events in the spool, of all processes of the machine. */
     get spooled(): number {
-      return outage?.active === true ? outage.held : 0
+      return spooled?.spool.waiting ?? 0
     },
-    /** Size of the spool's files. Undefined without an open spool. */
+    /** Size of the local file. Undefined without an open spool. */
     get spoolBytes(): number | undefined {
-      return spooled?.bytes
+      return spooled?.spool.bytes
     },
     /** Whether a new event would be kept, and where. Never rejects, and takes at most `storeTimeoutMs`. */
     keeping: (): Promise<Keeping> =>
-      keepingOf({ clock, storeTimeoutMs, hasSpool: options.openSpools !== undefined, open, spooling: () => spooling }),
+      keepingOf({ clock, storeTimeoutMs, hasSpool: options.localFile !== undefined, open, spooling: () => spooling }),
     /** Erases matching events that have not reached the store. Returns how many there were. */
     async forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number> {
-      return spooled === undefined ? 0 : spooled.forget(isMeant, dryRun)
+      return spooled === undefined ? 0 : spooled.spool.forget(isMeant, dryRun)
     },
     async close(): Promise<void> {
       closed = true
       pruning.stop()
-      outage?.stop()
+      spooled?.relay.stop()
       const target = await opening?.catch(() => undefined)
       opened = undefined
-      await spooled?.close()
+      await spooled?.spool.close()
       try {
         await target?.close()
       } catch (error) {
@@ -249,4 +257,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       }
     },
   }
+}
+
+interface Spooling {
+  readonly spool: Spool
+  readonly relay: Relay
+}
+
+/** Whether the event goes into the spool: the store is unavailable, or earlier events of its message may be there. */
+function isSpooled({ spool, relay }: Spooling, { messageKey }: NewEvent): boolean {
+  return relay.isUnavailable || (spool.isActive && spool.holds(messageKey))
 }

@@ -155,7 +155,7 @@ export const UNAVAILABLE = {
     'Give the store its own file, schema or prefix.',
   ],
   store_bundled: [
-    'The bundle of the app lacks the file of the SQLite store’s thread.',
+    'The bundle of the app lacks the file of the thread for SQLite files: those of the SQLite store, the spool and the quarantine.',
     'Keep `messaging-webhooks` external: `external` in esbuild, Rollup and Bun, `externals` in webpack, `serverExternalPackages` in Next.js.',
   ],
   store_path_invalid: [
@@ -180,15 +180,22 @@ export const UNAVAILABLE = {
     'Stop every process before you replace the file. Events that only the old file holds are not dispatched.',
   ],
   spool_unusable: [
-    'The folder of the spool, or a file in it, cannot be used.',
-    'Use a folder on a local disk that this process may write to. `cause` is the error.',
+    'The local file of the spool and the quarantine cannot be used.',
+    'The receiver does not start without it. To do without a spool, set `spool: false`.',
   ],
   spool_full: ['The spool is full.', 'Restore the store, which empties the spool, or free disk space.'],
+  spool_locked: [
+    'The local file of the spool was locked for more than 5 s.',
+    'Look for a program that has the file open, such as a backup. A network mount that refuses locks looks the same: use a local disk.',
+  ],
+  spool_replaced: [
+    'The local file of the spool was removed or replaced while it was open. The receiver goes on in a new file.',
+    'Stop every process before you remove the file: it may hold callbacks that were answered 204.',
+  ],
   spool_damaged: [
-    'A part of the spool could not be read and was skipped. The rest was kept.',
+    'A part of the local file of the spool cannot be read. The rest was kept.',
     'Check the disk: a callback that was answered 204 may be lost.',
   ],
-  disk_full: ['The disk of the spool is full. Callbacks are accepted while its reserve lasts.', 'Free disk space.'],
   peer_missing: ['An optional package cannot be loaded.', 'Install it. `cause` is the error.'],
   receiver_closed: [
     'The receiver is closed.',

@@ -17,18 +17,10 @@ interface KeeperLimits {
   readonly maxAgeMs: number
 }
 
-/** Called synchronously for each change, for the request log. */
-export interface KeeperChanges {
-  /** Called when a request was added or its standing changed. The last call for an id counts. */
-  kept(request: KeptRequest): void
-  removed(request: KeptRequest): void
-}
-
-const UNOBSERVED: KeeperChanges = { kept() {}, removed() {} }
 /** Sequence numbers per millisecond. */
 const SEQUENCES_A_MS = 1_024
 
-export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED) {
+export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits) {
   const byId = new Map<string, KeptRequest>()
   const sequences = new Set<number>()
   const counts = { provedButStale: 0, unverified: 0, looksLikeOurs: 0, rest: 0, unchecked: 0 }
@@ -57,11 +49,6 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     count(request, -1)
   }
 
-  function remove(request: KeptRequest): void {
-    takeOut(request)
-    changes.removed(request)
-  }
-
   /** Replaces the request with the same id, and evicts others. Undefined if it was itself evicted. */
   function put(request: KeptRequest): KeptRequest | undefined {
     const before = byId.get(request.id)
@@ -72,7 +59,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     if (bytes[half] > maxBytes / 2) {
       const sharing = all().filter((each) => halfOf(each) === half)
       for (const each of excessOf(sharing, maxBytes / 2)) {
-        remove(each)
+        takeOut(each)
         dropped += 1
         if (isLikelyReal(each)) droppedCallbacks += 1
       }
@@ -99,59 +86,51 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       if (before !== undefined && !isBetter(standing.class, before.class)) return 'known'
       const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
       const kept = put({ ...standing, id, sequence: freeSequence(wanted), callback })
-      if (kept === undefined) return 'dropped'
-      changes.kept(kept)
-      return 'kept'
-    },
-    /**
-     * Restores a request of an earlier process at its place in the order of arrival, without calling `kept`. Undefined if it is
-     * too old, already kept, or has no capacity.
-     */
-    restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined {
-      const { class: name, sequence, callback } = remembered
-      if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
-      const id = idOf(callback)
-      const before = byId.get(id)
-      // For one body, the better class counts, then the earlier arrival, as in `keep`.
-      if (before !== undefined && !isBetter(name, before.class)) {
-        if (before.class !== name || before.sequence <= sequence) return undefined
-      }
-      if (before !== undefined) remove(before)
-      return put({ ...remembered, id, sequence: freeSequence(sequence) })
+      return kept === undefined ? 'dropped' : 'kept'
     },
     all,
+    /** The requests that were kept first. */
+    first({ limit, maxBytes: most }: { readonly limit: number; readonly maxBytes: number }): readonly KeptRequest[] {
+      const found: KeptRequest[] = []
+      let left = most
+      for (const request of byId.values()) {
+        if (found.length >= limit || left <= 0) break
+        left -= request.callback.captured.bytes.length
+        found.push(request)
+      }
+      return found
+    },
     /** Requests whose credentials could not be looked up, in order of arrival. */
     unchecked: () => all().filter((kept) => kept.unchecked),
-    remove(request: KeptRequest): void {
+    /** False if it is not here. */
+    remove(request: KeptRequest): boolean {
       const kept = byId.get(request.id)
       // The same body may have arrived again with a better proof during verification.
-      if (kept?.sequence === request.sequence) remove(kept)
+      if (kept?.sequence !== request.sequence) return false
+      takeOut(kept)
+      return true
     },
-    /** Changes the standing of a request. */
-    reclass(request: KeptRequest, standing: Standing): void {
+    /** Changes the standing of a request. False if it is not here. */
+    reclass(request: KeptRequest, standing: Standing): boolean {
       const before = byId.get(request.id)
-      if (before?.sequence !== request.sequence) return
-      const changed = put({ ...before, ...standing })
-      if (changed !== undefined) changes.kept(changed)
+      if (before?.sequence !== request.sequence) return false
+      put({ ...before, ...standing })
+      return true
     },
     /** Removes expired requests. Returns when the next one expires. */
     expire(nowMs: number): number | undefined {
       let oldestMs = Infinity
       for (const request of byId.values()) {
         const { arrivedAtMs } = request.callback
-        if (nowMs - arrivedAtMs >= maxAgeMs) remove(request)
+        if (nowMs - arrivedAtMs >= maxAgeMs) takeOut(request)
         else oldestMs = Math.min(oldestMs, arrivedAtMs)
       }
       return oldestMs === Infinity ? undefined : oldestMs + maxAgeMs
     },
     clear(): void {
-      for (const request of byId.values()) remove(request)
+      for (const request of byId.values()) takeOut(request)
     },
     count: (of: QuarantineClass | 'unchecked'): number => counts[of],
-    /** Kept requests of a class other than `rest`. */
-    get likelyReal(): number {
-      return byId.size - counts.rest
-    },
     get size(): number {
       return byId.size
     },

@@ -2,20 +2,19 @@
  * Keeps refused requests without a valid proof for a while. The service never sends them again, so a key rotation, a faulty
  * deployment or a wrong clock would otherwise lose real callbacks permanently.
  */
-import { join } from 'node:path'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { ArrivedCallback } from '../public/callback.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { inTurn } from '../runtime/concurrency.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { recordOf } from '../runtime/values.ts'
-import { nodeFs } from '../disk-log/file-system.ts'
+import type { LocalFile } from '../local-file/local-file.ts'
 import { readSentBody, type ReadBody } from '../verify/body.ts'
-import { memoryKeeper } from './keeper.ts'
+import { createKept } from './kept.ts'
 import { createNames, createRecheck, MAX_NAMES } from './recheck.ts'
-import { createRequestLog } from './request-log.ts'
 import {
-  isLikelyReal,
+  BYTES_AT_START,
+  bytesOf,
   keepable,
   QUARANTINE_CLASSES,
   standingOf,
@@ -28,11 +27,9 @@ import { listSchema, reverifySchema, show, type Quarantine } from './surface.ts'
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
   /** The option `quarantine`. Undefined if nothing is kept. */
-  readonly limits:
-    | { readonly maxBytes: number; readonly maxAgeHours: number; readonly folder?: string | false | undefined }
-    | undefined
-  /** The folder of the spool, or the one that the store suggests for it. */
-  readonly spoolFolder: string | undefined
+  readonly limits: { readonly maxBytes?: number | undefined; readonly maxAgeHours: number } | undefined
+  /** Keeps requests beyond the end of the process. Undefined to keep them in memory. */
+  readonly file: LocalFile | undefined
   /** Whether credentials are looked up by the name in the body. */
   readonly looksUpNames: boolean
   readonly report: (error: MessagingWebhooksError) => void
@@ -47,29 +44,42 @@ export type QuarantineIntake = GuardedQuarantine['intake']
 const HOUR_MS = 3_600_000
 /** Deadline for the last writes, which usually take a fraction of it. */
 const CLOSE_MS = 3_000
+/** Requests that are read at once. */
+const A_PAGE = { limit: 20_000, maxBytes: 16 * 1024 * 1024 }
+/** Names of which a run picks some. Names with as many requests take turns. */
+const NAMES_READ = 1_000
 
 export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>) {
   const { clock, report, logger, secrets, limits } = options
-  const folder = limits && folderOf(limits.folder, options.spoolFolder)
-  const requestLog = folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
-  const { maxBytes, maxAgeHours } = limits ?? { maxBytes: 0, maxAgeHours: 0 }
-  const keeper = memoryKeeper({ maxBytes, maxAgeMs: maxAgeHours * HOUR_MS }, requestLog?.changes)
+  const keeper = createKept({
+    clock,
+    file: options.file,
+    maxBytes: limits === undefined ? 0 : limits.maxBytes,
+    maxAgeMs: (limits?.maxAgeHours ?? 0) * HOUR_MS,
+    report,
+    onChange() {
+      expire()
+      sayFull()
+      if (keeper.count('unchecked') > 0) recheck.schedule()
+    },
+  })
   const stopping = new AbortController()
   /** Runs, one at a time. */
   const turns = inTurn()
   let cancelExpiry: (() => void) | undefined
   let saidFull = false
+  /** `droppedCallbacks` at the last look. */
+  let droppedSeen = 0
   let isVerifiedAtStart = false
 
   const names = createNames()
+  const AGAIN = { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal }
   const recheck = createRecheck({
     clock,
     names,
     count: () => keeper.count('unchecked'),
-    waiting: () => keeper.unchecked(),
-    run: async (pick) =>
-      (await turns(() => reverify(pick(), { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal })))
-        .failedNames,
+    waiting: () => keeper.uncheckedNames(NAMES_READ),
+    run: (picked) => turns(() => reverify(pagesOf({ uncheckedOf: [...picked] }), AGAIN)),
     failed(error) {
       if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
     },
@@ -85,33 +95,75 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
 
   /** Loads what an earlier process kept. Never rejects. */
   async function open(): Promise<void> {
-    if (requestLog === undefined || stopping.signal.aborted) return
-    await requestLog.open((remembered) => keeper.restore(remembered, clock.now()))
-    expire()
-    if (keeper.count('unchecked') > 0) recheck.schedule()
+    if (!stopping.signal.aborted) await keeper.open()
   }
 
-  function reverify(
-    requests: readonly KeptRequest[],
+  /** The requests that have arrived until now. */
+  async function* pagesOf(
+    only: { readonly uncheckedOf?: readonly (string | undefined)[] } = {},
+  ): AsyncGenerator<readonly KeptRequest[]> {
+    const untilMs = clock.now()
+    for (let after = 0; ;) {
+      const page = await keeper.page({ ...only, after, ...A_PAGE })
+      const arrived = page.filter(({ callback }) => callback.arrivedAtMs <= untilMs)
+      if (arrived.length > 0) yield [...names.inOrder(arrived).values()].flat()
+      after = page.at(-1)?.sequence ?? 0
+      if (page.length === 0 || arrived.length < page.length) return
+    }
+  }
+
+  /** What a start verifies again, as one page. */
+  async function* pageAtStart(): AsyncGenerator<readonly KeptRequest[]> {
+    const classes = [['unverified', 'looksLikeOurs'], ['rest']] as const
+    const found: KeptRequest[] = []
+    let left = BYTES_AT_START
+    for (const some of classes)
+      for (let after = 0; left > 0;) {
+        const page = await keeper.page({ classes: some, after, limit: A_PAGE.limit, maxBytes: left })
+        found.push(...page)
+        left -= page.reduce((sum, request) => sum + bytesOf(request), 0)
+        if (page.length === 0) break
+        after = page.at(-1)?.sequence ?? 0
+      }
+    const maxNames = options.looksUpNames ? MAX_NAMES : Infinity
+    yield verifiableAtStart(names.inOrder(found), maxNames)
+  }
+
+  function sayFull(): void {
+    if (keeper.droppedCallbacks === droppedSeen) return
+    droppedSeen = keeper.droppedCallbacks
+    if (!saidFull) report(new MessagingWebhooksError('quarantine_full'))
+    saidFull = true
+  }
+
+  async function reverify(
+    pages: Run['pages'],
     { clockOffsetSeconds, dryRun, signal }: Pick<Run, 'clockOffsetSeconds' | 'dryRun' | 'signal'>,
   ) {
-    return reverifyAll(options, {
-      requests: [...names.inOrder(requests).values()].flat(),
+    const left = { count: 0 }
+    const verifying = reverifyAll(options, {
+      pages,
       clockOffsetSeconds,
       dryRun,
       signal,
-      admitted(request) {
+      async admitted(requests) {
         saidFull = false
-        keeper.remove(request)
+        left.count += requests.length
+        await keeper.remove(requests)
       },
-      refused(request, why) {
+      async refused(request, why) {
         // With another clock offset a request may look worse than it is.
         if (clockOffsetSeconds !== 0 || dryRun) return
         if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
-          keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
+          await keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
       },
       slow: names.slow,
     })
+    try {
+      return await verifying
+    } finally {
+      if (left.count > 0) await keeper.overwritten()
+    }
   }
 
   /**
@@ -125,9 +177,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     try {
       const { examined, admitted } = await turns(() => {
         expire()
-        const maxNames = options.looksUpNames ? MAX_NAMES : Infinity
-        const requests = verifiableAtStart(names.inOrder(keeper.all()), maxNames)
-        return reverify(requests, { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal })
+        return reverify(pageAtStart(), AGAIN)
       })
       const waiting = keeper.likelyReal
       if (admitted + waiting === 0) return
@@ -148,7 +198,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
       const result = await turns(() => {
         expire()
-        return reverify(keeper.all(), { ...run, signal: either })
+        return reverify(pagesOf(), { ...run, signal: either })
       })
       if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
       const { examined, admitted } = result
@@ -158,12 +208,14 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       const { after, limit, reveal } = checkOptions(listSchema, given, 'quarantine.list')
       await open()
       expire()
-      const from = after === undefined ? 0 : Number(after)
-      const following = keeper.all().filter(({ sequence }) => sequence > from)
-      const page = following.slice(0, limit)
+      const found = await keeper.page({ after: Number(after ?? 0), limit: limit + 1, maxBytes: A_PAGE.maxBytes })
+      const page = found.slice(0, limit)
       const items = page.map((request) => show(request, { reveal, secrets: secrets() }))
-      const next = page.at(-1)?.sequence
-      return following.length > limit && next !== undefined ? { items, next: String(next) } : { items }
+      const last = page.at(-1)?.sequence
+      if (last === undefined) return { items }
+      // A page of large requests may have fewer than the limit.
+      const hasMore = found.length > limit || (await keeper.page({ after: last, limit: 1, maxBytes: 1 })).length > 0
+      return hasMore ? { items, next: String(last) } : { items }
     },
     get size() {
       expire()
@@ -198,12 +250,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
         const standing = standingOf(kept, body, refused)
-        const droppedBefore = keeper.droppedCallbacks
         const outcome = keeper.keep(kept, standing)
-        if (keeper.droppedCallbacks > droppedBefore && !saidFull) {
-          saidFull = true
-          report(new MessagingWebhooksError('quarantine_full'))
-        }
+        sayFull()
         if (outcome !== 'kept') return
         if (cancelExpiry === undefined) expire()
         if (standing.unchecked) recheck.schedule()
@@ -218,12 +266,16 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     /** Erases matching requests, also on the disk. Resolves to their number. */
     async forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number> {
       await open()
-      const count = await turns(() => {
-        const meant = keeper.all().filter(isMeant)
-        if (!dryRun) for (const request of meant) keeper.remove(request)
-        return Promise.resolve(meant.length)
+      const count = await turns(async () => {
+        let found = 0
+        for await (const page of pagesOf()) {
+          const meant = page.filter(isMeant)
+          found += meant.length
+          if (!dryRun) await keeper.remove(meant)
+        }
+        return found
       })
-      if (count > 0 && !dryRun) await requestLog?.overwritten()
+      if (count > 0 && !dryRun) await keeper.overwritten()
       return count
     },
     /** Aborts runs and sets no more timers. */
@@ -234,8 +286,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     },
     /** Writes pending requests, and warns about those that are lost with this process. Never rejects. */
     async close(): Promise<void> {
-      await requestLog?.close(CLOSE_MS)
-      const lost = (requestLog?.unwritten() ?? keeper.all()).filter(isLikelyReal).length
+      const lost = await keeper.close(CLOSE_MS)
       if (lost === 0) return
       logger.warn(
         { code: 'quarantine_lost' },
@@ -243,13 +294,4 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       )
     },
   }
-}
-
-/**
- * The configured folder, else one inside the spool folder. Undefined for memory only. `spool: false` does not disable it: the
- * quarantine must survive a restart.
- */
-function folderOf(configured: string | false | undefined, spoolFolder: string | undefined): string | undefined {
-  if (configured === false) return undefined
-  return configured ?? (spoolFolder === undefined ? undefined : join(spoolFolder, 'quarantine'))
 }

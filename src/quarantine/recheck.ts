@@ -11,9 +11,15 @@ interface RecheckOptions {
   readonly clock: Clock
   readonly names: ReturnType<typeof createNames>
   readonly count: () => number
-  readonly waiting: () => readonly KeptRequest[]
-  /** Verifies the picked requests. Resolves to the names whose look-up failed again. Rejects if the store fails. */
-  readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<Name>>
+  /** The names of the waiting requests, and how many there are of each. */
+  readonly waiting: () => Promise<ReadonlyMap<Name, number>>
+  /**
+   * Verifies the waiting requests of these names. Resolves to their number and the names whose look-up failed again. Rejects if
+   * the store fails.
+   */
+  readonly run: (
+    picked: ReadonlySet<Name>,
+  ) => Promise<{ readonly examined: number; readonly failedNames: ReadonlySet<Name> }>
   readonly failed: (error: unknown) => void
 }
 
@@ -46,7 +52,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     cancelTimer = undefined
     running = true
     let hasFailed = false
-    while (!hasFailed && !stopped && count() > 0) hasFailed = !(await recheckNames(nextNames()))
+    while (!hasFailed && !stopped && count() > 0) hasFailed = !(await recheckNames())
     running = false
     endedMs = clock.now()
     pauseMs = hasFailed ? Math.min(2 * pauseMs, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS
@@ -54,25 +60,25 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   }
 
   /** True if all look-ups succeeded. */
-  async function recheckNames(picked: ReadonlySet<Name>): Promise<boolean> {
+  async function recheckNames(): Promise<boolean> {
     try {
-      const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
-      for (const name of failedNow) {
+      const { examined, failedNames } = await run(nextNames(await waiting()))
+      for (const name of failedNames) {
         queue.delete(name)
         queue.add(name)
       }
-      return failedNow.size === 0
+      // Without any, the file cannot be read now.
+      return failedNames.size === 0 && examined > 0
     } catch (error) {
       failed(error)
       return false
     }
   }
 
-  function nextNames(): ReadonlySet<Name> {
-    const byName = names.inOrder(waiting())
-    for (const name of queue) if (!byName.has(name)) queue.delete(name)
-    for (const { project } of waiting()) queue.add(project)
-    const ranked = [...byName.keys()].slice(0, MAX_RANKED)
+  function nextNames(counts: ReadonlyMap<Name, number>): ReadonlySet<Name> {
+    for (const name of queue) if (!counts.has(name)) queue.delete(name)
+    for (const name of counts.keys()) queue.add(name)
+    const ranked = names.ordered(counts).slice(0, MAX_RANKED)
     const others = [...queue].filter((name) => !ranked.includes(name))
     return new Set([...ranked, ...others.slice(0, MAX_NAMES - ranked.length)])
   }
@@ -107,6 +113,9 @@ export function createNames() {
     proved: (name: Name): void => addTo(proved, name),
     /** Moves a name behind the others, because its look-up timed out. */
     slow: (name: Name): void => addTo(slow, name),
+    /** Proved names first, then by number of requests, and last those whose look-up timed out. */
+    ordered: (counts: ReadonlyMap<Name, number>): readonly Name[] =>
+      [...counts].sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB - ofA).map(([name]) => name),
     /** Groups requests by name: proved names first, then by number of requests, and last those whose look-up timed out. */
     inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]> {
       const byName = [...Map.groupBy(requests, ({ project }) => project)]

@@ -125,8 +125,8 @@ const BYTES_A_REQUEST = 1_024
 /** Greater than any size rank. */
 const UNPROVABLE_RANK = 64
 
-/** Maximum size of the requests that a start verifies again: the default budget. */
-const BYTES_AT_START = 16 * 1024 * 1024
+/** Maximum size of the requests that a start verifies again. */
+export const BYTES_AT_START = 16 * 1024 * 1024
 
 /**
  * The requests that a start verifies again, given by name in the order of look-ups. Current keys may prove them, if the pair was
@@ -163,11 +163,10 @@ export function bytesOf({ callback, project }: KeptRequest): number {
 export function excessOf(requests: readonly KeptRequest[], maxBytes: number): readonly KeptRequest[] {
   const ofNetwork = shares(requests, maxBytes, ({ callback }) => callback.remoteAddress)
   const ofProject = shares(requests, maxBytes, ({ project }) => project)
-  const byRank = Map.groupBy(requests, ({ class: name, callback, project }) => {
-    const unprovable = name === 'rest' ? UNPROVABLE_RANK : 0
-    const size = Math.max(0, Math.ceil(Math.log2(callback.captured.bytes.length / SMALL_BYTES)))
-    return unprovable + size + (ofNetwork(callback.remoteAddress) + ofProject(project)) / 4
-  })
+  const byRank = Map.groupBy(
+    requests,
+    (request) => rankOf(request) + (ofNetwork(request.callback.remoteAddress) + ofProject(request.project)) / 4,
+  )
   let excess = requests.reduce((sum, request) => sum + bytesOf(request), -maxBytes * (1 - FREED))
   const evicted: KeptRequest[] = []
   for (const [, alike] of [...byRank].sort(([a], [b]) => b - a)) {
@@ -179,6 +178,12 @@ export function excessOf(requests: readonly KeptRequest[], maxBytes: number): re
     }
   }
   return evicted
+}
+
+/** What is evicted first: what no key can prove, then the largest bodies. */
+export function rankOf({ class: name, callback }: Pick<KeptRequest, 'class' | 'callback'>): number {
+  const unprovable = name === 'rest' ? UNPROVABLE_RANK : 0
+  return unprovable + Math.max(0, Math.ceil(Math.log2(callback.captured.bytes.length / SMALL_BYTES)))
 }
 
 /** The part of the budget that the requests with the same trait take: 0 up to `BOUND`, and at most 1. */

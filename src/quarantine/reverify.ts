@@ -24,14 +24,14 @@ export interface ReverifyStages<E extends Ordered> {
 }
 
 export interface Run {
-  /** In the order of credential look-ups, then in order of arrival. */
-  readonly requests: readonly KeptRequest[]
+  /** In order of arrival; within a page in the order of credential look-ups. */
+  readonly pages: AsyncIterable<readonly KeptRequest[]>
   readonly clockOffsetSeconds: number
   /** Proves without admitting. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
-  readonly admitted: (request: KeptRequest) => void
-  readonly refused: (request: KeptRequest, why: NotProved) => void
+  readonly admitted: (requests: readonly KeptRequest[]) => Promise<void>
+  readonly refused: (request: KeptRequest, why: NotProved) => Promise<void>
   /** Called when the look-up of this project timed out. */
   readonly slow: (project: string | undefined) => void
 }
@@ -46,46 +46,70 @@ const BYTES_A_TURN = 64 * 1024
 /** Overhead of a request in `BYTES_A_TURN`. */
 const BYTES_A_REQUEST = 2 * 1024
 const ADMITTED_A_TURN = 128
+/** Proved requests wait this long, in time of arrival, for earlier events of their messages on the next page. */
+const HELD_BACK_MS = 15 * 60_000
 /** After this many timeouts, a run looks up no other name. */
 const MAX_SLOW = 3
 
 /**
- * Proves all requests before admitting any, because the order of arrival is not the order of events. Admits the events of a
- * message in order, each after the previous one is stored. So no kept request makes another one late, and after a store failure
- * the rest can still follow.
+ * Proves all requests of a page before admitting any, because the order of arrival is not the order of events. Admits the events
+ * of a message in order, each after the previous one is stored. So no kept request makes another one late, and after a store
+ * failure the rest can still follow.
  *
  * Rejects if the store cannot accept an event, or with the signal's reason. Events admitted before stay admitted.
  */
 export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run) {
   const { clock, prove } = stages
-  const { requests, clockOffsetSeconds, dryRun, signal } = run
+  const { clockOffsetSeconds, dryRun, signal } = run
   const lookups = rememberLookups(stages.pairsFor, run.slow)
-  const proven: Proven<E>[] = []
+  const count = { examined: 0, admitted: 0 }
   let lookupError: unknown
   let left = BYTES_A_TURN
-  for (const request of requests) {
+  let held: readonly Proven<E>[] = []
+
+  async function proveOne(request: KeptRequest): Promise<Proven<E> | undefined> {
     signal.throwIfAborted()
-    const { callback } = request
     try {
-      const result = await prove(callback, { pairsFor: lookups.pairsFor, clockOffsetSeconds })
-      if (result.proved) proven.push({ request, event: result.event })
-      else run.refused(request, result)
+      const result = await prove(request.callback, { pairsFor: lookups.pairsFor, clockOffsetSeconds })
+      if (result.proved) return { request, event: result.event }
+      await run.refused(request, result)
     } catch (error) {
       lookupError ??= error
     }
-    left -= callback.captured.bytes.length + BYTES_A_REQUEST
-    if (left <= 0) {
-      left = BYTES_A_TURN
+    return undefined
+  }
+
+  async function admitAll(proven: readonly Proven<E>[]): Promise<void> {
+    for (const batch of inRounds(proven)) {
+      signal.throwIfAborted()
+      await admitBatch(batch, stages, run)
       await nextTurn(clock)
     }
   }
-  for (const batch of dryRun ? [] : inRounds(proven)) {
-    signal.throwIfAborted()
-    await admitBatch(batch, stages, run)
-    await nextTurn(clock)
+
+  for await (const page of run.pages) {
+    const proven: Proven<E>[] = [...held]
+    for (const request of page) {
+      const one = await proveOne(request)
+      count.examined += 1
+      if (one !== undefined) {
+        count.admitted += 1
+        if (!dryRun) proven.push(one)
+      }
+      left -= request.callback.captured.bytes.length + BYTES_A_REQUEST
+      if (left <= 0) {
+        left = BYTES_A_TURN
+        await nextTurn(clock)
+      }
+    }
+    const untilMs = page.reduce((last, { callback }) => Math.max(last, callback.arrivedAtMs), 0) - HELD_BACK_MS
+    const isHeld = ({ request }: Proven<E>): boolean => request.callback.arrivedAtMs > untilMs
+    held = proven.filter(isHeld)
+    await admitAll(proven.filter((one) => !isHeld(one)))
   }
+  await admitAll(held)
   // `failedNames`: names whose credentials could not be looked up. `lookupError`: the first error of a look-up.
-  return { examined: requests.length, admitted: proven.length, failedNames: lookups.failedNames, lookupError }
+  return { ...count, failedNames: lookups.failedNames, lookupError }
 }
 
 async function admitBatch<E extends Ordered>(
@@ -93,12 +117,8 @@ async function admitBatch<E extends Ordered>(
   { admit }: ReverifyStages<E>,
   { admitted }: Run,
 ): Promise<void> {
-  const results = await Promise.allSettled(
-    batch.map(async ({ request, event }) => {
-      await admit(event)
-      admitted(request)
-    }),
-  )
+  const results = await Promise.allSettled(batch.map(({ event }) => admit(event)))
+  await admitted(batch.flatMap(({ request }, index) => (results[index]?.status === 'fulfilled' ? [request] : [])))
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 

@@ -8,7 +8,7 @@ import { traceContextOf } from '../public/callback.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox } from '../inbox/inbox.ts'
 import { SEND_WAIT_MS } from '../messages/sends.ts'
-import { openSpools } from '../inbox/spool/spool.ts'
+import type { LocalFile } from '../local-file/local-file.ts'
 import type { Store } from '../inbox/store.ts'
 import { createDispatcher } from '../dispatch/dispatcher.ts'
 import { createHandlerRegistry, createUnhandled } from '../dispatch/handlers.ts'
@@ -27,6 +27,8 @@ interface DeliveryOptions {
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   readonly secrets: () => readonly string[]
+  /** Has the spool. Undefined without one. */
+  readonly localFile: LocalFile | undefined
   /** The result of `createReceiver`, for subscribers of a channel. */
   readonly receiver: object
   /** Called when an event may be due, possibly before the receiver was started. */
@@ -43,8 +45,8 @@ export function createDelivery(options: DeliveryOptions) {
     throw new OptionsError(
       `dispatch: false needs a store that another receiver can share; the ${capabilities.name} store is not one.`,
     )
-  const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? capabilities.spoolFolder)
-  const lacksSpool = resolved.spool !== false && capabilities.durable && spoolFolder === undefined
+  const hasSpool = options.localFile !== undefined
+  const lacksSpool = resolved.spool !== false && capabilities.durable && !hasSpool
   let isSpoolMissed = false
   const pending = createPendingWatch()
   const reviving: ReviveOptions = {
@@ -88,7 +90,8 @@ export function createDelivery(options: DeliveryOptions) {
     },
     admitBatch: dispatcher.admit,
     availability,
-    openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
+    localFile: options.localFile,
+    secrets,
   })
 
   return {
@@ -101,7 +104,7 @@ export function createDelivery(options: DeliveryOptions) {
     pending,
     /** The store is durable, and no spool replaces it while it is unavailable. */
     lacksSpool,
-    hasSpool: spoolFolder !== undefined,
+    hasSpool,
     /** Opens the store and starts dispatching. */
     async open(): Promise<void> {
       if (lacksSpool && !isSpoolMissed) warnOfNoSpool(logger, capabilities)

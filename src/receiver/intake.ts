@@ -18,6 +18,7 @@ import { createServers } from '../http/servers.ts'
 import type { NewEvent } from '../messages/event-record.ts'
 import type { Admission } from '../messages/commands.ts'
 import { guardReading } from '../inbox/users-reading.ts'
+import type { LocalFile } from '../local-file/local-file.ts'
 import { createQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
 import { createFirstReports } from './first-reports.ts'
@@ -35,6 +36,8 @@ interface IntakeOptions {
   readonly report: (error: MessagingWebhooksError) => void
   readonly credentials: CredentialsSource
   readonly delivery: Delivery
+  /** Has the quarantine. Undefined to keep it in memory. */
+  readonly localFile: LocalFile | undefined
   /** The result of `createReceiver`, for subscribers of a channel. */
   readonly receiver: object
   /** Called for every request before it is read. */
@@ -84,7 +87,7 @@ export function createIntake(options: IntakeOptions) {
     report,
     secrets: credentials.secrets,
     limits: resolved.quarantine,
-    spoolFolder: typeof resolved.spool === 'string' ? resolved.spool : capabilities.spoolFolder,
+    file: options.localFile,
     looksUpNames: credentials.lookUp !== undefined,
     logger,
     pairsFor: (project) => pairsFor(credentials, project),

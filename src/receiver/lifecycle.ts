@@ -27,6 +27,8 @@ interface LifecycleOptions {
   readonly delivery: Delivery
   readonly intake: Intake
   readonly shutDown: (deadlineMs: number) => Promise<Closed>
+  /** Closes the local files, which outlive the store and the quarantine. */
+  readonly closeFiles: () => Promise<void>
 }
 
 const DEADLINE_MS = 10_000
@@ -36,7 +38,7 @@ const deadlineOptions = z.strictObject({
 })
 
 export function createLifecycle(options: LifecycleOptions) {
-  const { clock, availability, storeTimeoutMs, delivery, intake, staysOpen, shutDown } = options
+  const { clock, availability, storeTimeoutMs, delivery, intake, staysOpen, shutDown, closeFiles } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
   /** The error of the last start, if a retry cannot fix it. */
@@ -134,6 +136,7 @@ export function createLifecycle(options: LifecycleOptions) {
       closing ??= shutDown(deadlineMs).finally(async () => {
         isClosed = true
         await intake.quarantine.close()
+        await closeFiles()
         letEnd()
       })
       return closing

@@ -50,9 +50,10 @@ const retry = {
 const quarantine = {
   /**
    * Maximum total size of the kept requests. The least plausible requests are dropped first, and within a class the largest.
-   * Bytes, 1 to 9,007,199,254,740,991. Default: 16,777,216.
+   * Bytes, 1 to 9,007,199,254,740,991. Default: 1,073,741,824 on a disk, which is a day of callbacks at 5 a second, and
+   * 16,777,216 in memory.
    */
-  maxBytes: numberFrom(1, Number.MAX_SAFE_INTEGER, 'bytes').default(16 * MIB),
+  maxBytes: numberFrom(1, Number.MAX_SAFE_INTEGER, 'bytes').optional(),
   /**
    * How long a request is kept. Must not exceed the `dedupeDays` of the store, or an event may arrive twice. Hours, 0 to 720.
    * Default: 72.

@@ -15,6 +15,7 @@ import { createDelivery } from './delivery.ts'
 import { allowInspection } from './inspection.ts'
 import { createIntake } from './intake.ts'
 import { createLifecycle } from './lifecycle.ts'
+import { createLocalFiles } from './local-files.ts'
 import { createOperations } from './operations.ts'
 import type { ReceiverOptions } from './options.ts'
 import { resolveOptions, warnOfOptions } from './resolve-options.ts'
@@ -36,6 +37,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
   const { report } = reporter
   const availability = trackStoreAvailability({ clock: steady, logger, report })
   const store: Store<object> = options.store ?? memoryStore()
+  const files = createLocalFiles(resolved, store.capabilities, report)
   /** Notified when a part needs the store open: `start()` may not have been called. */
   const needsStart = createListeners()
   // The messages of channels name the receiver, so the parts get it before it has its methods.
@@ -51,6 +53,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     availability,
     report,
     secrets: credentials.secrets,
+    localFile: files.spool,
     receiver,
     onWork: needsStart.notify,
   })
@@ -62,6 +65,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     report,
     credentials,
     delivery,
+    localFile: files.quarantine,
     receiver,
     onRequest: needsStart.notify,
   })
@@ -73,6 +77,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     delivery,
     intake,
     staysOpen: resolved.dispatch && store.capabilities.durable,
+    closeFiles: files.close,
     shutDown: createShutDown({ clock: steady, logger, report, delivery, intake }),
   })
   needsStart.add(lifecycle.startUnasked)

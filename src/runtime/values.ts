@@ -105,3 +105,8 @@ export function removeMember<K, V>(map: ChurningMap<K, V>, key: K): void {
   map.members = new Map(map.members)
   map.removed = 0
 }
+
+/** The system's error code, for example ENOSPC. */
+export function systemCode(error: unknown): string | undefined {
+  return isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

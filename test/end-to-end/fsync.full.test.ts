@@ -44,7 +44,6 @@ async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load
   const full: SyncedPlan = {
     synchronous: 'FULL',
     isUnavailable: false,
-    spoolSyncs: true,
     ...plan,
     authKey: AUTH_KEY,
     folder: root,
@@ -123,34 +122,27 @@ traced('SQLite: each 204 comes after the sync of its transaction', {}, isInOrder
 traced('spool: each 204 comes after the sync of its record', { isUnavailable: true }, isInOrder)
 
 traced(
-  'spool: a record is removed only after the available store has synced it',
+  'spool: a row is removed only after the available store has synced it',
   { isUnavailable: true, backAfter: Math.ceil(CALLBACKS / 3) },
   (result) => {
     isInOrder(result)
-    expect(result.spooledFilesRemoved).toBeGreaterThan(0)
+    expect(result.rowsRemoved).toBeGreaterThan(0)
   },
 )
 
 traced('detects SQLite without syncs', { synchronous: 'OFF', callbacks: FEW }, detects('answered before the sync'))
 
 traced(
-  'detects a spool without syncs',
-  { isUnavailable: true, spoolSyncs: false, callbacks: FEW },
-  detects('answered before the sync'),
-)
-
-traced(
   'detects a store that does not sync after it becomes available again',
   { isUnavailable: true, backAfter: FEW / 2, synchronous: 'OFF' },
-  detects('spooled file removed before the store had it'),
-)
-
-// Every fourth sync of a thread fails.
-traced(
-  'spool: a failed sync sends no 204, and is never retried on its file',
-  { isUnavailable: true, inject: 'fdatasync:error=EIO:when=4+4' },
-  answersNoFailedSync,
+  detects('row removed before the store had it'),
 )
 
 // Every sixth sync of a thread fails.
+traced(
+  'spool: a failed sync sends no 204',
+  { isUnavailable: true, inject: 'fsync:error=EIO:when=12+6' },
+  answersNoFailedSync,
+)
+
 traced('SQLite: a failed sync sends no 204', { inject: 'fsync:error=EIO:when=12+6' }, answersNoFailedSync)

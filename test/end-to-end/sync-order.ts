@@ -17,10 +17,9 @@ export function markOf(number: number): string {
 export type Violation =
   | 'answered before the sync'
   | 'answered before the sync of the folder'
-  | 'spooled file removed before the store had it'
+  | 'row removed before the store had it'
   | 'database written from a log that is not synced'
   | 'log restarted before the database was synced'
-  | 'synced again after a failure'
 
 export interface SyncOrder {
   /** The number of 204 answers, and of those that were matched with a mark. */
@@ -29,7 +28,8 @@ export interface SyncOrder {
   readonly syncs: number
   readonly failedSyncs: number
   readonly logsRestarted: number
-  readonly spooledFilesRemoved: number
+  /** Events that have left the spool. */
+  readonly rowsRemoved: number
   readonly violations: Readonly<Partial<Record<Violation, number>>>
 }
 
@@ -40,9 +40,13 @@ interface File {
   readonly durable: Set<string>
   /** Written to since the last sync. */
   dirty: boolean
-  syncFailed: boolean
   /** The offset of the log page that completes a transaction. */
   commitAt: number | undefined
+  /** Of a log: the page that is written next, and the marks on each page. */
+  page: number
+  readonly pages: Map<number, readonly string[]>
+  /** The marks of the last commit. */
+  committed: ReadonlySet<string>
 }
 
 const FRAME_HEADER_BYTES = 24
@@ -57,7 +61,7 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
   const requests = new Map<string, string>()
   const answered = new Set<string>()
   const syncing = new Map<string, { readonly marks: Set<string>; readonly entries: readonly string[] }>()
-  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsRestarted: 0, spooledFilesRemoved: 0 }
+  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsRestarted: 0, rowsRemoved: 0 }
   const violations: Partial<Record<Violation, number>> = {}
 
   function violated(what: Violation): void {
@@ -68,7 +72,16 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
     const known = files.get(path)
     if (known !== undefined) return known
     const [open, written, durable] = [new Set<string>(), new Set<string>(), new Set<string>()]
-    const file: File = { open, written, durable, dirty: false, syncFailed: false, commitAt: undefined }
+    const file: File = {
+      open,
+      written,
+      durable,
+      dirty: false,
+      commitAt: undefined,
+      page: 0,
+      pages: new Map(),
+      committed: new Set(),
+    }
     files.set(path, file)
     return file
   }
@@ -98,8 +111,11 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
         violated('log restarted before the database was synced')
     }
     if (length === FRAME_HEADER_BYTES && commits(text)) file.commitAt = offset + FRAME_HEADER_BYTES
+    if (length === FRAME_HEADER_BYTES) file.page = pageIn(text)
     for (const mark of marks) file.open.add(mark)
+    if (length > LOG_HEADER_BYTES) file.pages.set(file.page, marks)
     if (file.commitAt !== offset) return
+    if (isSpool(target)) rowsRemoved(file)
     file.commitAt = undefined
     for (const mark of file.open) file.written.add(mark)
     file.open = new Set()
@@ -107,7 +123,6 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
 
   function syncBegins({ thread, target }: TraceLine): void {
     const file = fileOf(target)
-    if (file.syncFailed && target.endsWith('.segment')) violated('synced again after a failure')
     const entries = [...unsyncedEntries].filter((path) => dirname(path) === target)
     syncing.set(thread, { marks: file.written, entries })
     file.written = new Set()
@@ -120,7 +135,6 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
     counts.syncs += 1
     if (!SUCCEEDED.test(text)) {
       counts.failedSyncs += 1
-      file.syncFailed = true
       file.dirty = true
       return
     }
@@ -142,13 +156,20 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
   }
 
   function removed(path: string): void {
-    const file = files.get(path)
     files.delete(path)
     unsyncedEntries.delete(path)
-    if (file === undefined || !path.endsWith('.segment')) return
-    counts.spooledFilesRemoved += 1
-    for (const mark of [...file.durable, ...file.written])
-      if (answered.has(mark) && holders(mark).length === 0) violated('spooled file removed before the store had it')
+  }
+
+  /** At a commit of the spool. Compares whole transactions, because rows move between pages. */
+  function rowsRemoved(file: File): void {
+    const after = new Set([...file.pages.values()].flat())
+    for (const mark of file.committed) {
+      if (after.has(mark)) continue
+      counts.rowsRemoved += 1
+      if (answered.has(mark) && !holders(mark).some((path) => !isSpool(path)))
+        violated('row removed before the store had it')
+    }
+    file.committed = after
   }
 
   function renamed(from: string, to: string): void {
@@ -190,6 +211,10 @@ function isDatabase(path: string): boolean {
   return path.endsWith('.db')
 }
 
+function isSpool(path: string): boolean {
+  return path.includes('/local.db')
+}
+
 function lengthAndOffset(text: string): readonly [length: number, offset: number] {
   const [, length, offset] = /, (\d+), (\d+)\) += \d+/.exec(text.slice(-60)) ?? []
   return [Number(length), Number(offset)]
@@ -197,6 +222,24 @@ function lengthAndOffset(text: string): readonly [length: number, offset: number
 
 /** Bytes 4 to 7 of a frame's header are the size of the database after a commit, and zeros before it. */
 function commits(text: string): boolean {
-  const bytes = text.slice(text.indexOf('"') + 1).match(/\\[0-7]{1,3}|\\.|[^"\\]/g) ?? []
-  return bytes.slice(4, 8).some((byte) => !/^\\0+$/.test(byte))
+  return bytesIn(text)
+    .slice(4, 8)
+    .some((byte) => byte !== 0)
+}
+
+/** Bytes 0 to 3 of a frame's header. */
+function pageIn(text: string): number {
+  return Buffer.from(bytesIn(text).slice(0, 4)).readUInt32BE()
+}
+
+const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, v: 11, f: 12 }
+
+/** The first bytes of a string as strace writes it. */
+function bytesIn(text: string): readonly number[] {
+  const found = text.slice(text.indexOf('"') + 1, 200).match(/\\[0-7]{1,3}|\\.|[^"\\]/g) ?? []
+  return found.map((byte) => {
+    const escaped = byte.slice(1)
+    if (!byte.startsWith('\\')) return byte.charCodeAt(0)
+    return /^[0-7]/.test(escaped) ? parseInt(escaped, 8) : (ESCAPES[escaped] ?? escaped.charCodeAt(0))
+  })
 }

@@ -1,5 +1,5 @@
 /** The store is unavailable, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   memoryStore,
@@ -19,6 +19,12 @@ import { ownFolder } from '../support/own-folder.ts'
 import { storeAround } from '../support/store-around.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
+
+/** Nothing can be created in this folder any more. */
+function putFileAt(folder: string): void {
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, '')
+}
 
 /** What handlers received, as `message status`. */
 function dispatchedTo(receiver: Receiver): string[] {
@@ -106,7 +112,7 @@ test('answers a callback with 503 only if the spool fails too', async () => {
   const { receiver, url, errors } = await receiving({ store, spool: folder })
   await receiver.start()
   store.fault = 'throws'
-  rmSync(folder, { recursive: true })
+  putFileAt(folder)
   expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
   expect(errors.map(({ code }) => code)).toContain('spool_failed')
 })
@@ -125,7 +131,7 @@ test('an outage lasts as long as the store does not answer, also without an even
   const { receiver, url, errors } = await receiving({ store, clock, spool: folder })
   await receiver.start()
   isHere = false
-  rmSync(folder, { recursive: true })
+  putFileAt(folder)
   for (let count = 0; count < 3; count += 1) {
     expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
     await clock.advance(10_000)

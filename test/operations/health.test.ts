@@ -1,5 +1,5 @@
 /** Each state of health, caused by its real fault. */
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import express from 'express'
 import { memoryStore, type ReceiverHealth } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -93,6 +93,7 @@ test('a spool without its folder fails, which matters while the store is unavail
   const { receiver, url, store, clock, health } = await withStore({ spool: folder })
   await receiver.start()
   rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'in its place')
   expect(await health()).toBe(WELL)
   store.fault = 'throws'
   expect((await post(url, callback.smsDelivery())).status).toBe(503)

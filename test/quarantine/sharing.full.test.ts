@@ -11,7 +11,9 @@ import {
 } from '../../src/quarantine/request.ts'
 import { describe, expect, test } from 'vitest'
 import { refusedWith, standing } from '../support/kept-requests.ts'
-import { memoryKeeper } from '../../src/quarantine/keeper.ts'
+import { inProcessFile } from '../support/in-process-file.ts'
+import { packRequest } from '../../src/quarantine/stored.ts'
+import { idOf, memoryKeeper } from '../../src/quarantine/keeper.ts'
 
 /** `npm run test:flood` tests more of each. */
 const WHOLE = process.env['FORGERIES'] !== undefined
@@ -23,6 +25,23 @@ const SMALL_BYTES = 4 * 1024
 const PADDING = ' '.repeat(256 * 1024)
 
 type Keeper = ReturnType<typeof memoryKeeper>
+
+/** The table of the local file, as a keeper. */
+async function tableKeeper(maxBytes: number) {
+  const { tables } = await inProcessFile()
+  let sequence = 0
+  return {
+    keep(callback: ExactCallback, given: Standing): void {
+      const request = { ...given, id: idOf(callback), sequence: (sequence += 1), callback }
+      tables.keepRequests([packRequest(request)], callback.captured.bytes, maxBytes)
+    },
+    texts: () =>
+      tables
+        .requestPage({ after: 0, limit: Infinity, maxBytes: Infinity })
+        .map(({ raw }) => Buffer.from(raw).toString('latin1', 0, 40).trim()),
+    totals: tables.requestTotals,
+  }
+}
 
 interface Sent {
   readonly text: string
@@ -92,6 +111,44 @@ describe.each(['looksLikeOurs', 'unverified'] as const)('1,000 real ones in %s',
   })
 })
 
+describe.each(ADVERSARIES)('in the table, amid forgeries of 1 to 255 KB from %s', (_who, as) => {
+  test.each(['before', 'while', 'after'])('1,000 real ones are kept if the forgeries come %s them', async (when) => {
+    const keeper = await tableKeeper(LIMITS.maxBytes)
+    const flood = (from: number, to: number): void => {
+      for (let nth = from; nth < to; nth += 1) {
+        const sent = { ...forged(nth, as(nth)), atMs: nth }
+        keeper.keep(arrived(sent), standingOf(sent))
+      }
+    }
+    if (when === 'before') flood(0, 300)
+    for (let nth = 0; nth < 1_000; nth += 1) {
+      keeper.keep(arrived(real(nth)), standingOf(real(nth)))
+      if (when === 'while') flood(nth, nth + 1)
+    }
+    if (when === 'after') flood(0, 300)
+    expect(keeper.texts().filter((text) => text.startsWith('real'))).toHaveLength(1_000)
+    const { bytes, counts } = keeper.totals()
+    expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
+    expect(counts).toEqual([0, 0, keeper.texts().length, 0])
+  })
+})
+
+test('in the table, one address that floods it with what looks real leaves room for another', async () => {
+  const maxBytes = MIB
+  const keeper = await tableKeeper(maxBytes)
+  const keepAll = (count: number, sent: (nth: number) => Sent): void => {
+    for (let nth = 0; nth < count; nth += 1) keeper.keep(arrived(sent(nth)), standingOf(sent(nth)))
+  }
+  keepAll(1_000, (nth) => forged(nth, { bytes: 300 }))
+  keepAll(100, (nth) => real(nth))
+  keepAll(1_000, (nth) => forged(1_000 + nth, { bytes: 300 }))
+  expect(keeper.texts().filter((text) => text.startsWith('real'))).toHaveLength(100)
+  keepAll(1_000, (nth) => ({ text: `stale ${nth}`, bytes: 300, class: 'provedButStale' }))
+  // Of its half of the budget.
+  expect(keeper.texts().filter((text) => text.startsWith('real'))).toHaveLength(100)
+  expect(keeper.totals().bytes).toBeLessThanOrEqual(maxBytes)
+})
+
 describe('forgeries of the same size as the real ones', () => {
   /** More than the budget holds. */
   const MANY = 8_000
@@ -154,16 +211,6 @@ test('one address with one name has the whole budget if no other needs it', () =
   expect(keeper.bytes / MAX_BYTES).toBeGreaterThan(0.93)
 })
 
-test('after a restart the budget is shared as before', () => {
-  const keeper = memoryKeeper(LIMITS)
-  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, forged(nth, { bytes: 300 }))
-  const next = memoryKeeper(LIMITS)
-  for (const request of keeper.all()) next.restore(request, 0)
-  expect(next.size).toBe(keeper.size)
-  for (let nth = 0; nth < 1_000; nth += 1) keep(next, real(nth))
-  expect(kept(next, 'real')).toBe(1_000)
-})
-
 test('an IPv6 network is its first 64 bits, and an IPv4 address is itself', () => {
   const networks = [
     ['192.0.2.1', '192.0.2.1'],
@@ -184,19 +231,7 @@ describe('any sequence of requests', () => {
   const BUDGET = ROOM_OF_ALL / 2
   const isProved = (name: QuarantineClass): boolean => name === 'provedButStale'
   const step = fc.record({
-    does: fc.constantFrom(
-      'keep',
-      'keep',
-      'keep',
-      'keep',
-      'keep',
-      'keep',
-      'restore',
-      'remove',
-      'reclass',
-      'expire',
-      'clear',
-    ),
+    does: fc.constantFrom('keep', 'keep', 'keep', 'keep', 'keep', 'keep', 'remove', 'reclass', 'expire', 'clear'),
     class: fc.constantFrom('looksLikeOurs', 'looksLikeOurs', ...QUARANTINE_CLASSES),
     text: fc.nat({ max: 300 }).map(String),
     bytes: fc.oneof(fc.integer({ min: 3, max: 5_000 }), fc.constantFrom(3, 512, 513, 4_096, 4_097, 40_000, 250_000)),
@@ -235,41 +270,23 @@ describe('any sequence of requests', () => {
     let displaced = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
-        const removed: KeptRequest[] = []
-        const changes = { kept() {}, removed: (request: KeptRequest) => void removed.push(request) }
-        const keeper = memoryKeeper({ maxBytes: ROOM_OF_ALL, maxAgeMs: 5_000 }, changes)
+        const keeper = memoryKeeper({ maxBytes: ROOM_OF_ALL, maxAgeMs: 5_000 })
         for (const [atMs, { does, times, text, ...given }] of steps.entries())
           for (let time = 0; time < (does === 'keep' ? times : 1); time += 1) {
             const before = keeper.all()
             const one = before[Number(text) % Math.max(1, before.length)]
             const sent = { ...given, text: `${text}-${time}`, bytes: Math.max(given.bytes, 6), atMs: atMs * 50 }
-            removed.length = 0
             const dropped = keeper.dropped
-            if (does === 'keep' || does === 'restore') {
+            if (does === 'keep') {
               const callback = arrived(sent)
               const known = before.find(({ callback: { captured } }) => captured.bytes.equals(callback.captured.bytes))
-              const like = { ...standingOf(sent), id: '', sequence: Number(text), callback }
-              const outcome =
-                does === 'keep'
-                  ? keeper.keep(callback, standingOf(sent))
-                  : keeper.restore(like, sent.atMs) === undefined
-                    ? 'dropped'
-                    : 'kept'
+              const outcome = keeper.keep(callback, standingOf(sent))
               const after = new Set(keeper.all().map(({ id }) => id))
               const gone = before.filter(({ id }) => !after.has(id))
-              if (does === 'keep' || known === undefined) {
-                expect(
-                  wronged(
-                    keeper.all(),
-                    gone.filter((each) => each !== known),
-                  ),
-                ).toEqual([])
-                displaced += gone.length
-              }
-              if (does === 'keep') {
-                expect(removed.map(({ id }) => id)).toEqual(expect.arrayContaining(gone.map(({ id }) => id)))
-                expect(keeper.dropped - dropped).toBe(gone.length + (outcome === 'dropped' ? 1 : 0))
-              }
+              const others = gone.filter((each) => each !== known)
+              expect(wronged(keeper.all(), others)).toEqual([])
+              displaced += gone.length
+              expect(keeper.dropped - dropped).toBe(gone.length + (outcome === 'dropped' ? 1 : 0))
             } else if (does === 'expire') keeper.expire(sent.atMs)
             else if (does === 'clear' && Number(text) < 10) keeper.clear()
             else if (one !== undefined && does === 'remove') keeper.remove(one)

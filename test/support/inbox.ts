@@ -28,7 +28,8 @@ export function inboxOver(
     elapsedMs: () => performance.now(),
     host: hostOf(),
     admitBatch: admitOnly,
-    openSpools: undefined,
+    localFile: undefined,
+    secrets: () => [],
     ...rest,
   })
 }

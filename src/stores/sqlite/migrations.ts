@@ -1,6 +1,7 @@
 /** The tables of the file, by version, and the refusal of foreign files. */
 import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { readPragma } from '../../sqlite/connection.ts'
 import { refuseNewer } from '../stored.ts'
 
 /**
@@ -96,8 +97,4 @@ export function migrate(db: DatabaseSync): void {
     db.exec('ROLLBACK')
     throw error
   }
-}
-
-function readPragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
 }

@@ -1,6 +1,5 @@
 /** The messages between the main thread and the thread of the store: the operations of the contract, with packed commands. */
-import type { ErrorCode } from '../../public/error-table.ts'
-import { MessagingWebhooksError } from '../../public/errors.ts'
+import type * as messages from '../../sqlite/messages.ts'
 import type { DatabaseOptions } from './database.ts'
 import { unpackCommands, type PackedCommands } from './encoding.ts'
 import { isDurable as isDurableCommand, type Engine, type EngineOptions, type Times } from './engine.ts'
@@ -32,11 +31,7 @@ export function createCalls({ workers, ...engine }: Engine) {
 
 export type CallName = keyof Calls
 
-export interface Request {
-  readonly number: number
-  readonly call: CallName
-  readonly args: readonly unknown[]
-}
+export type Request = messages.Request<CallName>
 
 /** Calls that share a transaction with others of their kind. */
 export function isTogether({ call }: Request): boolean {
@@ -53,32 +48,4 @@ export function isDurable({ call, args }: Request): boolean {
 /** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all calls. */
 export function isLast({ call }: Request): boolean {
   return call === 'scan' || call === 'close'
-}
-
-/** The number of the first answer, which says whether the file is open. */
-export const OPENED = 0
-
-export type Reply =
-  | { readonly number: number; readonly value: unknown }
-  | { readonly number: number; readonly error: SentError }
-  /** Another process has written to the file, or has died. */
-  | 'work'
-  | { readonly report: SentError }
-
-/** An error of this package as plain fields: a message to another thread loses its class. */
-interface SentError {
-  readonly ours?: { readonly code: ErrorCode; readonly detail: string | undefined }
-  readonly cause: unknown
-}
-
-export function sendError(error: unknown): SentError {
-  if (!(error instanceof MessagingWebhooksError)) return { cause: error instanceof Error ? error : String(error) }
-  const { code, detail, cause } = error
-  return { ours: { code, detail }, cause }
-}
-
-export function receiveError({ ours, cause }: SentError): unknown {
-  return ours === undefined
-    ? cause
-    : new MessagingWebhooksError(ours.code, ours.detail, cause === undefined ? undefined : { cause })
 }

@@ -6,7 +6,7 @@
 import { checkOptions } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
-import { canShare } from './database.ts'
+import { canShare } from '../../sqlite/connection.ts'
 import { openSqlite } from './open.ts'
 import { settingsSchema, type SqliteStoreOptions } from './settings.ts'
 
@@ -23,7 +23,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const settings = checkOptions(settingsSchema, given, 'sqliteStore')
   const { path, retentionDays, deadLetterDays, dedupeDays, synchronous, busyTimeoutMs } = settings
   if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
-  const shared = canShare(process.versions['sqlite'] ?? '0')
+  const shared = canShare()
   return {
     capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
     open: (host) =>

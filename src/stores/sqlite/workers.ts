@@ -11,10 +11,9 @@ import { replacing } from '../local.ts'
 import { UNTIMED, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { systemClock } from '../../runtime/clock.ts'
-import { isKnownDead, nodeFs } from '../../disk-log/file-system.ts'
-import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
 import type { WorkerState } from '../../inbox/store.ts'
 import { WORKER_NAME } from '../holding.ts'
+import { isHeld, isKnownDead, isWorkerFolder, makeWorkerFolder } from './worker-folder.ts'
 
 /** A process that leases events. */
 export interface Worker {
@@ -139,9 +138,9 @@ export async function watchOthers(shared: Shared): Promise<void> {
 async function releaseDead({ workers, folder, onWork }: Shared): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
-    if (name === workers.ownName || !isProcessFolder(basename(name, '.new')) || !(await isKnownDead(path))) continue
+    if (name === workers.ownName || !isWorkerFolder(basename(name, '.new')) || !(await isKnownDead(path))) continue
     // A folder being created looks dead for a moment: its lock exists before it answers.
-    if (!isProcessFolder(name) && !(await isOld(path))) continue
+    if (!isWorkerFolder(name) && !(await isOld(path))) continue
     if (workers.release(name) > 0) onWork()
     // Remove the folder last: without it, the worker could no longer be recognised as dead.
     await rm(path, { recursive: true, force: true })
@@ -159,13 +158,10 @@ async function isOld(folder: string): Promise<boolean> {
  */
 export async function registerWorker(folder: string) {
   try {
-    const home = await makeProcessFolder(nodeFs, folder)
+    const home = await makeWorkerFolder(folder)
     return {
       worker: { name: home.name, process: WORKER_NAME, sinceMs: systemClock().now() },
-      async end(): Promise<void> {
-        await home.leave()
-        await rm(home.folder, { recursive: true, force: true })
-      },
+      end: home.end,
     }
   } catch {
     return undefined
@@ -184,7 +180,7 @@ export async function livingWorkers(
   const living: WorkerState[] = []
   for (const { name, process, sinceMs, held } of listed) {
     const isSelf = name === own
-    if (isSelf || (isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))))
+    if (isSelf || (isWorkerFolder(name) && (await isHeld(join(folder, name)).catch(() => true))))
       living.push({ id: name, name: process, isSelf, sinceMs, silentMs: 0, held })
   }
   return living

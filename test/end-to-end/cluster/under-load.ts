@@ -1,5 +1,7 @@
 /** Processes on one store under load, each with a spool, and what every such test expects of them. */
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'vitest'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import { startCluster, type CommonSettings } from './cluster.ts'
@@ -46,7 +48,15 @@ export async function startUnderLoad(
   return { cluster, load, answered, moreAnswers, untilSpoolsAreEmpty, expectAllHandled, expectOnly204 }
 }
 
-/** Whether a spool folder contains a file with records. */
+/** Whether events wait in a spool. */
 export function holdsAnything(spool: string): boolean {
-  return existsSync(spool) && readdirSync(spool, { recursive: true }).some((name) => String(name).endsWith('.segment'))
+  const path = join(spool, 'local.db')
+  if (!existsSync(path)) return false
+  const db = new DatabaseSync(path)
+  try {
+    db.exec('PRAGMA busy_timeout = 5000')
+    return db.prepare('SELECT 1 FROM spool LIMIT 1').get() !== undefined
+  } finally {
+    db.close()
+  }
 }

@@ -1,5 +1,4 @@
 /** An app whose system calls are traced: a receiver on an SQLite file, or on a spool while the store is unavailable. */
-import { open } from 'node:fs/promises'
 import http from 'node:http'
 import { createReceiver } from '../../../src/index.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
@@ -11,18 +10,10 @@ export interface SyncedPlan {
   readonly synchronous: 'FULL' | 'OFF'
   /** The store is unavailable from the start; `'back'` makes it available. */
   readonly isUnavailable: boolean
-  /** Whether files are synced when the spool asks for it. The tests must detect `false`. */
-  readonly spoolSyncs: boolean
 }
 
 // Written by the test that starts this program.
-const { folder, authKey, synchronous, isUnavailable, spoolSyncs } = JSON.parse(process.argv[2] ?? '') as SyncedPlan
-if (!spoolSyncs) {
-  const anyFile = await open(new URL(import.meta.url))
-  // The class of all open files; the spool uses the same one.
-  Object.assign(Object.getPrototypeOf(anyFile) as object, { datasync: () => Promise.resolve() })
-  await anyFile.close()
-}
+const { folder, authKey, synchronous, isUnavailable } = JSON.parse(process.argv[2] ?? '') as SyncedPlan
 const store = faultyStore(sqliteStore({ path: `${folder}/inbox.db`, synchronous }))
 if (isUnavailable) store.fault = 'will not open'
 const receiver = createReceiver({ credentials: { authKey }, store, logger: false })

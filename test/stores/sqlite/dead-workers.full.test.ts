@@ -10,7 +10,7 @@ import type { MessageStore } from '../../../src/inbox/store.ts'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, claim, LONG_MS, namesOf, sample, settleAll } from '../../../src/store-conformance/samples.ts'
-import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
+import { LOCK_FILE } from '../../../src/stores/sqlite/worker-folder.ts'
 import { hostOf } from '../../support/stores.ts'
 import { ownFile } from '../../support/own-folder.ts'
 

@@ -1,75 +1,87 @@
-/** The thread that owns the connection. It may wait for the disk and for locks without delaying callbacks. */
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
+/** The thread that owns the connection of the store. It may wait for the disk and for locks without delaying callbacks. */
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { OPENED, sendError, type Reply } from '../../sqlite/messages.ts'
 import { openDatabase, UNTIMED, type Database } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import {
   createCalls,
-  OPENED,
-  sendError,
   isDurable,
   isLast,
   isTogether,
   type Calls,
   type Request,
-  type Reply,
   type WorkerSettings,
 } from './protocol.ts'
 import { watchOthers } from './workers.ts'
 
-const port = parentPort
-if (port === null) throw new Error('This file runs in a worker thread.')
-const send = (...reply: readonly Reply[]): void => port.postMessage(reply)
+/** Returns when the file cannot be opened, which ends the thread. */
+export async function serveStore(port: MessagePort, settings: WorkerSettings): Promise<void> {
+  const send = (...reply: readonly Reply[]): void => port.postMessage(reply)
+  const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
+  const calls: Waiting = { unanswered: [], answerAll() {} }
+  let worker = settings.worker
 
-const settings = workerData as WorkerSettings
-const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
-let worker = settings.worker
-let unanswered: readonly Request[] = []
-/** Without effect while no file is open. */
-let answerAll = (): void => {}
+  function receive(requests: readonly Request[]): void {
+    calls.unanswered = [...calls.unanswered, ...requests]
+    calls.answerAll()
+  }
 
-function receive(requests: readonly Request[]): void {
-  unanswered = [...unanswered, ...requests]
-  answerAll()
+  try {
+    for (;;) {
+      const database = await openDatabase(settings.database)
+      const engine = createEngine({ database, retention: settings.retention })
+      if (worker !== undefined) engine.workers.enter(worker)
+      send({ number: OPENED, value: database.latestNowMs })
+      if (port.listenerCount('message') === 0) port.on('message', receive)
+      await serve({ port, send, calls, database, engine, settings, entered: (own) => (worker = own) })
+      database.abandon()
+      report(new MessagingWebhooksError('store_replaced'))
+    }
+  } catch (error) {
+    // The next call starts another thread, which opens the file again.
+    port.off('message', receive)
+    send({ number: OPENED, error: sendError(error) })
+  }
 }
 
-try {
-  for (;;) {
-    const database = await openDatabase(settings.database)
-    const engine = createEngine({ database, retention: settings.retention })
-    if (worker !== undefined) engine.workers.enter(worker)
-    send({ number: OPENED, value: database.latestNowMs })
-    await serve(port, database, engine)
-    database.abandon()
-    report(new MessagingWebhooksError('store_replaced'))
-  }
-} catch (error) {
-  // Ends the thread. The next call starts another one, which opens the file again.
-  port.off('message', receive)
-  send({ number: OPENED, error: sendError(error) })
+interface Waiting {
+  unanswered: readonly Request[]
+  /** Without effect while no file is open. */
+  answerAll: () => void
+}
+
+interface Serving {
+  readonly port: MessagePort
+  readonly send: (...reply: readonly Reply[]) => void
+  readonly calls: Waiting
+  readonly database: Database
+  readonly engine: Engine
+  readonly settings: WorkerSettings
+  readonly entered: (worker: WorkerSettings['worker']) => void
 }
 
 /** Answers requests until the file is no longer at its path. The next file gets those of which the answer would be void. */
-function serve(from: MessagePort, database: Database, engine: Engine): Promise<void> {
+function serve({ port, send, calls: waiting, database, engine, settings, entered }: Serving): Promise<void> {
   const calls = createCalls(engine)
   const answer = createAnswering(database, {
     ...calls,
     enter(own) {
-      worker = own
+      entered(own)
       calls.enter(own)
     },
   })
   return new Promise((resolve) => {
     function leave(): void {
-      answerAll = () => {}
+      waiting.answerAll = () => {}
       resolve()
     }
-    answerAll = () => {
+    waiting.answerAll = () => {
       // After each call for people, calls that arrived meanwhile run first.
       for (;;) {
-        unanswered = [...unanswered, ...waitingIn(from)]
-        const first = unanswered.filter((request) => !isLast(request))
-        const now = first.length > 0 ? first : unanswered.slice(0, 1)
+        waiting.unanswered = [...waiting.unanswered, ...waitingIn(port)]
+        const first = waiting.unanswered.filter((request) => !isLast(request))
+        const now = first.length > 0 ? first : waiting.unanswered.slice(0, 1)
         if (now.length === 0) return
         const replies = answer(now)
         // After the commit: what was written to a file that is gone must not be answered.
@@ -77,21 +89,19 @@ function serve(from: MessagePort, database: Database, engine: Engine): Promise<v
           leave()
           return
         }
-        unanswered = first.length > 0 ? unanswered.filter(isLast) : unanswered.slice(1)
+        waiting.unanswered = first.length > 0 ? waiting.unanswered.filter(isLast) : waiting.unanswered.slice(1)
         send(...replies)
       }
     }
-    const onWork = (): void => send('work')
     void watchOthers({
       database,
       workers: engine.workers,
       folder: settings.workersFolder,
-      onWork,
+      onWork: () => send({ notice: 'work' }),
       onReplaced: leave,
     })
     // Last, because one of these requests may close the file.
-    if (from.listenerCount('message') === 0) from.on('message', receive)
-    answerAll()
+    waiting.answerAll()
   })
 }
 

@@ -1,0 +1,87 @@
+/** Opens the local file in its thread: one SQLite file with the spool and the quarantine, shared by the processes of a machine. */
+import { canShare, connect, createFile, readPragma, retryWhileBusy } from '../sqlite/connection.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { fileError, type FilePlace } from './file-error.ts'
+import { REQUEST_TABLES, SPOOL_TABLES } from './tables.ts'
+
+export interface FileSettings extends FilePlace {
+  /** Maximum size. Appends to the spool beyond it are rejected. */
+  readonly maxBytes: number
+}
+
+export type LocalDatabase = Awaited<ReturnType<typeof openLocalDatabase>>
+
+/** How long to wait for another process that is writing. */
+const BUSY_MS = 5_000
+const CHECKPOINT_PAGES = 2_000
+/** Application id: "mwlf" in ASCII. */
+const APPLICATION_ID = 0x6d776c66
+/** Numbered from 1. `user_version` is the number of the last one. */
+const MIGRATIONS: readonly string[] = [SPOOL_TABLES + REQUEST_TABLES]
+
+/** Throws a `MessagingWebhooksError`. */
+export function openLocalDatabase(settings: FileSettings) {
+  return retryWhileBusy(
+    BUSY_MS,
+    () => openOnce(settings),
+    (error) => error instanceof MessagingWebhooksError && error.code === 'spool_locked',
+  )
+}
+
+async function openOnce(settings: FileSettings) {
+  const { path, maxBytes } = settings
+  const asOurs = (error: unknown): MessagingWebhooksError => fileError(error, settings)
+  const db = await connect(path).catch((error: unknown) => {
+    throw asOurs(error)
+  })
+  try {
+    // Set by PRAGMA, because some Node versions ignore the constructor's option.
+    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    // In one transaction: a file that another process has half created would look foreign.
+    db.exec('BEGIN')
+    const version = checkOurs()
+    db.exec('COMMIT')
+    // Without WAL, two processes can share the file in every version of SQLite.
+    db.exec(`PRAGMA journal_mode = ${canShare() ? 'WAL' : 'TRUNCATE'}`)
+    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    db.exec('PRAGMA secure_delete = ON')
+    if (version < MIGRATIONS.length) migrate()
+    const { transaction, ...file } = createFile(db, path, 'FULL')
+    return {
+      db,
+      maxBytes,
+      ...file,
+      transaction<T>(durable: boolean, work: () => T): T {
+        try {
+          return transaction(durable, work)
+        } catch (error) {
+          throw asOurs(error)
+        }
+      },
+    }
+  } catch (error) {
+    db.close()
+    throw asOurs(error)
+  }
+
+  function checkOurs(): number {
+    const version = readPragma(db, 'user_version')
+    const applicationId = readPragma(db, 'application_id')
+    const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
+    if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
+      throw fileError('foreign', settings)
+    if (version > MIGRATIONS.length) throw fileError('newer', settings)
+    return version
+  }
+
+  function migrate(): void {
+    db.exec('BEGIN IMMEDIATE')
+    // Read again: another process may have migrated while this one waited for the lock.
+    for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
+      db.exec(MIGRATIONS[version] ?? '')
+      db.exec(`PRAGMA user_version = ${version + 1}`)
+    }
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec('COMMIT')
+  }
+}

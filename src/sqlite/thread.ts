@@ -1,0 +1,115 @@
+/** Starts a thread that owns an SQLite connection, and sends it calls. */
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { OPENED, receiveError, type Reply, type Request } from './messages.ts'
+
+/** How long a deferred call waits for another one to share its message. */
+const DEFER_MS = 5
+/** The system clock: nothing here waits for a test clock. */
+const clock = systemClock()
+
+/**
+ * All threads run one file, so that an app that is bundled has to keep only that one. In development TypeScript files run
+ * directly; the published package is JavaScript. Throws if a bundler left the file out.
+ */
+export function workerFile(): URL {
+  // Some bundlers replace `import.meta.url` with `undefined`.
+  const own: unknown = import.meta.url
+  const url = typeof own === 'string' ? own : ''
+  const file = URL.parse(url.endsWith('.ts') ? './worker.ts' : './worker.js', url)
+  if (file === null || !existsSync(file)) throw new MessagingWebhooksError('store_bundled')
+  return file
+}
+
+export type Thread = ReturnType<typeof startThread>
+
+export interface ThreadOptions {
+  /** Selects what the thread does; see worker.ts. */
+  readonly serves: 'store' | 'localFile'
+  /** Plain data for it. */
+  readonly settings: unknown
+  readonly onNotice: (notice: unknown) => void
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+/** Each call resolves to its answer, or rejects with the error that ended the thread. */
+export function startThread({ serves, settings, onNotice, report }: ThreadOptions) {
+  const worker = new Worker(workerFile(), {
+    workerData: { serves, settings },
+    name: `messaging-webhooks ${serves}`,
+  })
+  let lastNumber = OPENED
+  const waiting = new Map<number, Record<'resolve' | 'reject', (value: unknown) => void>>()
+  let toSend: Request[] = []
+  let cancelSending: (() => void) | undefined
+
+  function failAll(error: unknown): void {
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+
+  function receive(reply: Reply): void {
+    if ('notice' in reply) onNotice(reply.notice)
+    else if ('report' in reply) report(asOurs(receiveError(reply.report), 'store_failed'))
+    else if (reply.number === OPENED && 'error' in reply) {
+      // The thread ends. A call that is made before that gets a new one.
+      thread.isAlive = false
+      failAll(receiveError(reply.error))
+    } else {
+      const asked = waiting.get(reply.number)
+      waiting.delete(reply.number)
+      if (waiting.size === 0) worker.unref()
+      if ('error' in reply) asked?.reject(receiveError(reply.error))
+      else asked?.resolve(reply.value)
+    }
+  }
+
+  function send(): void {
+    const requests = toSend
+    toSend = []
+    cancelSending?.()
+    cancelSending = undefined
+    worker.postMessage(requests)
+  }
+
+  worker.on('message', (reply: readonly Reply[]) => {
+    for (const each of reply) receive(each)
+  })
+  worker.on('error', failAll)
+  worker.on('exit', () => {
+    thread.isAlive = false
+    failAll(ended())
+  })
+  const opened = new Promise((resolve, reject) => void waiting.set(OPENED, { resolve, reject }))
+  // After a restart, only the pending calls wait for the thread.
+  opened.catch(() => {})
+  const thread = {
+    /** False once the thread has ended for any reason. */
+    isAlive: true,
+    /** Resolves when the file is open. If it cannot be opened, this and all calls made before reject. */
+    opened,
+    ask(call: string, args: readonly unknown[], deferrable = false): Promise<unknown> {
+      if (!thread.isAlive) return Promise.reject(ended())
+      return new Promise((resolve, reject) => {
+        const number = (lastNumber += 1)
+        // Keeps the process alive only while calls are pending.
+        if (waiting.size === 0) worker.ref()
+        waiting.set(number, { resolve, reject })
+        toSend.push({ number, call, args })
+        // A deferred settlement goes with the next call: a message and a transaction cost more than most calls.
+        if (deferrable) cancelSending ??= clock.setTimer(send, DEFER_MS, true)
+        else send()
+      })
+    },
+    async end(): Promise<void> {
+      await worker.terminate()
+    },
+  }
+  return thread
+}
+
+function ended(): MessagingWebhooksError {
+  return new MessagingWebhooksError('store_failed', 'The thread of the SQLite file has ended.')
+}
