@@ -2,7 +2,7 @@
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
-import type { AdmitBatch } from '../inbox/inbox.ts'
+import type { AdmitBatch } from '../inbox/writing.ts'
 import type { Awaitable, MessageStore } from '../inbox/store.ts'
 import type { Admission, Admit, Admitted } from '../messages/commands.ts'
 import { PAYLOAD, type NewEvent } from '../messages/event-record.ts'
