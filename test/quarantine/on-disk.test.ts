@@ -91,6 +91,8 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   const folder = emptyFolder()
   const clock = fakeClock()
   const { url, quarantine, correctPair } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
+  // The run of the start must be over before the pair is correct.
+  await quarantine.reverify()
   const key = (name: string) => ({ authKey: `KEY-${name}` })
   expect(await send(url, A)).toBe(401)
   expect(await send(url, key('OLD'))).toBe(401)
@@ -115,6 +117,8 @@ test('processes share the file: any of them lists and admits the requests of all
   const one = await keeping(folder)
   await send(one.url, A, { messageId: 'of one' })
   const two = await keeping(folder)
+  // The run of the start must be over before the pair is correct.
+  await two.quarantine.reverify()
   await send(two.url, A, { messageId: 'of two' })
   await until(async () => expect((await one.quarantine.list()).items).toHaveLength(2))
   two.correctPair()
