@@ -102,17 +102,37 @@ test('finds a dispatcher that settles a failed attempt as done', async () => {
   expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('only dispatched events are settled')
 })
 
-test.each([
-  ['wait for the disk', 'datasync'],
-  ['sync the folder of a new file', 'sync'],
-])('finds a spool that does not %s', async (_, call) => {
-  const unsynced: NonNullable<Stage['defects']>['fs'] = (fs) => ({
-    ...fs,
-    async open(...input) {
-      return { ...(await fs.open(...input)), [call]: async () => {} }
+test('finds a spool that answers before the file has committed', async () => {
+  const answersAtOnce: NonNullable<Stage['defects']>['file'] = (file) => ({
+    ...file,
+    call(name, ...args) {
+      const answer = file.call(name, ...args)
+      if (name !== 'append') return answer
+      answer.catch(() => {})
+      const state = { first: 1, last: 1, waiting: 1, refused: 0, bytes: 0 }
+      // The answer of `append`.
+      return Promise.resolve({ from: 1, state }) as never
     },
   })
-  expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('no accepted callback is lost')
+  expect(await play(({ MEMORY }) => MEMORY, { defects: { file: answersAtOnce } })).toBe('no accepted callback is lost')
+})
+
+test('finds a relay that removes events before the store has them', async () => {
+  const removesTooSoon: NonNullable<Stage['defects']>['file'] = (file) => ({
+    ...file,
+    async call(name, ...args) {
+      const answer = await file.call(name, ...args)
+      const rows = typeof answer === 'object' && answer !== null && 'rows' in answer ? (answer.rows ?? []) : []
+      if (rows.length > 0)
+        await file.call(
+          'remove',
+          rows.map(({ id }) => id),
+          [],
+        )
+      return answer
+    },
+  })
+  expect(await play(({ MEMORY }) => MEMORY, { defects: { file: removesTooSoon } })).toBe('no accepted callback is lost')
 })
 
 test('finds a memory store that treats a late report as a new one', async () => {

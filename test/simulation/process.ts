@@ -4,11 +4,10 @@ import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
-import { openSpools } from '../../src/inbox/spool/spool.ts'
 import type { Awaitable, MessageStore, StoreCapabilities, StoreHost } from '../../src/inbox/store.ts'
 import type { Admission, Admitted, AnswerOf, Command, Granted } from '../../src/messages/commands.ts'
 import type { NewEvent } from '../../src/messages/event-record.ts'
-import type { FileSystem } from '../../src/disk-log/file-system.ts'
+import type { LocalFile } from '../../src/local-file/local-file.ts'
 import { quietAvailability } from '../support/inbox.ts'
 import type { Leasehold } from './ledger.ts'
 
@@ -19,7 +18,7 @@ interface ProcessOptions {
   /** A clock that nothing sets. */
   readonly elapsedMs: () => number
   /** Undefined for no spool. */
-  readonly fs: FileSystem | undefined
+  readonly localFile: LocalFile | undefined
   readonly settings: ProcessSettings
   readonly report: (error: MessagingWebhooksError) => void
   readonly handler: (...input: [...Parameters<AnyHandler>, Leasehold]) => unknown
@@ -47,12 +46,8 @@ export interface Process {
   readonly isClosing: boolean
 }
 
-const SPOOL_FOLDER = '/var/spool'
-const RESERVE_BYTES = 2_048
-const SEGMENT_BYTES = 3_000
-
 export function createProcess(options: ProcessOptions): Process {
-  const { clock, capabilities, fs, report } = options
+  const { clock, capabilities, localFile, report } = options
   const { concurrency, handlerTimeoutMs, storeTimeoutMs, gapTimeoutMs, attempts } = options.settings
   const steady = steadyClock(clock)
   const handlers = createHandlerRegistry(handlerTimeoutMs)
@@ -120,10 +115,8 @@ export function createProcess(options: ProcessOptions): Process {
       availability,
       elapsedMs: options.elapsedMs,
       host: { claims: true, onLost: dispatcher.lose, inFlight: dispatcher.tokenOf },
-      openSpools:
-        fs === undefined
-          ? undefined
-          : () => openSpools(SPOOL_FOLDER, report, { fs, reserveBytes: RESERVE_BYTES, segmentBytes: SEGMENT_BYTES }),
+      localFile,
+      secrets: () => [],
       onWork() {
         startUnasked()
         dispatcher.wake()
@@ -160,6 +153,7 @@ export function createProcess(options: ProcessOptions): Process {
     await dispatcher.stop(Math.max(0, untilMs - steady.now()))
     while (underWay > 0 && steady.now() < untilMs) await new Promise<void>((resolve) => steady.setTimer(resolve, 20))
     await inbox.close()
+    await localFile?.close()
   }
 
   return {

@@ -3,9 +3,9 @@ import { steadyClock } from '../../src/runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { WebhookEvent } from '../../src/public/events.ts'
 import type { MessageStore, StoreCapabilities, StoreHost } from '../../src/inbox/store.ts'
-import type { FileSystem } from '../../src/disk-log/file-system.ts'
+import type { LocalFile } from '../../src/local-file/local-file.ts'
 import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
-import { createDisk, type Disk } from './disk.ts'
+import { createDisk } from './disk.ts'
 import type { Engine, Times } from './engine.ts'
 import { createLedger, type Broken, type Leasehold } from './ledger.ts'
 import { createNetwork, type NetworkFaults } from './network.ts'
@@ -27,7 +27,7 @@ export interface Outcome {
 
 /** Replacements for real parts, with planted defects. */
 export interface Defects {
-  readonly fs?: (fs: FileSystem) => FileSystem
+  readonly file?: (file: LocalFile) => LocalFile
   /** Replaces parts of a process: its calls to settle, admit and other verbs. */
   readonly process?: (process: Process) => Process
 }
@@ -80,7 +80,7 @@ async function live(options: WorldOptions): Promise<Outcome> {
   const { plan, inProcess = false, defects = {} } = options
   const timeline = createTimeline(options.log)
   const ledger = createLedger()
-  const disk: Disk = createDisk(timeline)
+  const disk = await createDisk(timeline)
   const faults: NetworkFaults = { isUnavailable: false, slowMs: 0, lossy: 0, poison: new Map() }
   const world: Owner = { name: 'world', alive: true, stoppedUntilMs: 0 }
   const handlerRandom = (id: string, attempt: number) => randomOf(plan.seed, `${id} ${attempt}`)
@@ -127,13 +127,13 @@ async function live(options: WorldOptions): Promise<Outcome> {
     const stream = (of: string) => randomOf(plan.seed, `${name} ${of}`)
     const network = stream('network')
     place.owner = owner
-    const fs = plan.spool ? disk.forProcess(owner, stream('disk')) : undefined
+    const file = plan.spool ? disk.forProcess(owner, stream('disk')) : undefined
     const made = createProcess({
       clock: clockOf(timeline, owner, wallMs, stream('timers')),
       capabilities,
       elapsedMs,
       connect: (host) => openStore(owner, network, host),
-      fs: fs !== undefined && defects.fs !== undefined ? defects.fs(fs) : fs,
+      localFile: file !== undefined && defects.file !== undefined ? defects.file(file) : file,
       settings: {
         concurrency: plan.concurrency,
         handlerTimeoutMs: HANDLER_TIMEOUT_MS,
@@ -199,6 +199,7 @@ async function live(options: WorldOptions): Promise<Outcome> {
     owner.alive = false
     place.process = undefined
     ledger.died(owner.name)
+    disk.died(owner)
     timeline.after(DEATH_NOTICED_MS, world, 'death noticed', () => engine.died(owner.name))
   }
 
@@ -272,7 +273,6 @@ async function live(options: WorldOptions): Promise<Outcome> {
       }
       case 'power':
         for (const place of places) kill(place)
-        disk.losePower(randomOf(plan.seed, `power ${operation.atMs}`))
         timeline.after(operation.forMs, world, 'start', () => places.forEach(start))
         return
       case 'unavailable':
@@ -371,10 +371,6 @@ async function live(options: WorldOptions): Promise<Outcome> {
     }
   }
 
-  function leftOfSpool(): readonly string[] {
-    return disk.files().filter((path) => path.endsWith('.segment'))
-  }
-
   for (const place of places) start(place)
   let operationsLeft = plan.operations.length
   for (const operation of plan.operations)
@@ -397,8 +393,9 @@ async function live(options: WorldOptions): Promise<Outcome> {
   await goOn(() => timeline.nowMs >= untilMs, 'afterwards')
   if (ledger.broken === undefined)
     await ledger.checkEnd(await engine.open('the end', { nowMs: () => ideal.now(), elapsedMs }))
-  if (leftOfSpool().length > 0)
-    ledger.breaks('memory is bounded', `${leftOfSpool().length} files of the spool are left`)
+  const { waiting, refused: setAside } = disk.state()
+  if (waiting + setAside > 0) ledger.breaks('memory is bounded', `${waiting + setAside} events are left in the spool`)
+  disk.remove()
   await engine.remove()
   const { broken, acceptedCount: accepted, handledCount: handled } = ledger
   return { broken, steps: timeline.steps, hash: timeline.hash, accepted, refused, handled }
