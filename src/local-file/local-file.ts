@@ -79,6 +79,10 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
     return started
   }
 
+  function openLater(): void {
+    if (!isClosed) cancelOpening = systemClock().setTimer(() => void running().catch(() => {}), OPEN_AGAIN_MS)
+  }
+
   async function running(): Promise<Thread> {
     if (isClosed) throw new MessagingWebhooksError('receiver_closed')
     const before = thread
@@ -92,7 +96,7 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
       return await starting
     } catch (error) {
       thread = undefined
-      if (!isClosed) cancelOpening = systemClock().setTimer(() => void running().catch(() => {}), OPEN_AGAIN_MS)
+      openLater()
       throw fileError(error, settings)
     }
   }

@@ -122,7 +122,7 @@ test('finds a relay that removes events before the store has them', async () => 
     ...file,
     async call(name, ...args) {
       const answer = await file.call(name, ...args)
-      const rows = typeof answer === 'object' && answer !== null && 'rows' in answer ? (answer.rows ?? []) : []
+      const rows = typeof answer === 'object' && 'rows' in answer ? (answer.rows ?? []) : []
       if (rows.length > 0)
         await file.call(
           'remove',
