@@ -15,7 +15,7 @@ export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMe
 export type { Logger } from './runtime/logger.ts'
 export type { DoctorReport, DoctorFinding, DoctorFindingCode } from './operations/doctor/findings.ts'
 export type { HandlerContext } from './dispatch/handlers.ts'
-export type { DeadLetter } from './dispatch/dead-letters.ts'
+export type { DeadLetter, RefusedEvent } from './dispatch/dead-letters.ts'
 export type { ListedEvent } from './dispatch/listed-events.ts'
 export type { ErrorHandler } from './runtime/reporter.ts'
 export type { ReceiverHealth, HealthCode } from './operations/health.ts'

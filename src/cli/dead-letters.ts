@@ -1,18 +1,22 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
-import type { DeadLetter, DeadLetters } from '../dispatch/dead-letters.ts'
+import type { DeadLetter, DeadLetters, RefusedEvent } from '../dispatch/dead-letters.ts'
 import { everyPage } from '../inbox/lists.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
 import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage, CliError } from './command.ts'
 import { keptIn, printDetails, printPage } from './event-text.ts'
-import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
+import { onStore, pageFlags, SPOOL_FLAG, STORE_FLAGS } from './stores.ts'
 import { count, shown, type Colours, type Terminal } from './terminal.ts'
 
 const list = command({
-  flags: { ...STORE_FLAGS, ...pageFlags(100), json: JSON_LINES },
-  run: (flags, terminal) =>
-    onStore(flags, terminal, async (store) => {
-      const page = await keptIn(store).deadLetters.list({ after: flags.after, limit: flags.limit })
+  flags: { ...STORE_FLAGS, ...SPOOL_FLAG, ...pageFlags(100), json: JSON_LINES },
+  run: ({ after, limit, spool, json, ...flags }, terminal) =>
+    onStore(flags, terminal, async (store, { spoolFolder }) => {
+      const report = (error: MessagingWebhooksError): void => terminal.note(shown(error.message))
+      const { deadLetters } = keptIn(store, spool ?? spoolFolder, report)
+      const page = await deadLetters.list({ after, limit })
       const printRows = (letters: readonly DeadLetter[]): void => terminal.printRows(rowsOf(letters, terminal.colours))
-      printPage(page, flags.json, printRows, 'dead letters', terminal)
+      printPage(page, json, printRows, 'dead letters', terminal)
+      if (after === undefined) printRefused(await deadLetters.refused(), json, terminal)
     }),
 })
 
@@ -82,6 +86,26 @@ function rowsOf(letters: readonly DeadLetter[], { dim, red }: Colours): readonly
   ])
 }
 
+/** Events that never became dead letters, because the store refuses them. */
+function printRefused(refused: readonly RefusedEvent[], json: boolean, terminal: Terminal): void {
+  if (refused.length === 0) return
+  const { dim, red } = terminal.colours
+  if (json) for (const one of refused) terminal.printJson(one)
+  else {
+    terminal.note('Refused by the store, in the spool:')
+    terminal.printRows(
+      refused.map((one) => [
+        one.id,
+        dim(one.event.receivedAt.toISOString()),
+        one.event.type,
+        shown(subjectOf(one)),
+        red(shown(one.error.split('\n', 1)[0] ?? '')),
+      ]),
+    )
+  }
+  terminal.note('Each start of a receiver tries them again. Please report the error to this package.')
+}
+
 /** Replays or discards the given dead letters, or all of them. `next` is printed if there was at least one. */
 async function resolve(
   letters: DeadLetters,
@@ -109,6 +133,6 @@ function notFound(id: string): CliError {
   return new CliError('notFound', `There is no dead letter ${shown(id)}.`, '`dead-letters list` prints the ids.')
 }
 
-function subjectOf({ event }: DeadLetter): string {
+function subjectOf({ event }: Pick<DeadLetter, 'event'>): string {
   return 'messageId' in event ? event.messageId : (event.project ?? '')
 }

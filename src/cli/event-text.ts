@@ -1,5 +1,8 @@
 /** Reads events of a store, and formats events: one as a line, or in full. Escapes all external text. */
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
+import { refusedIn } from '../inbox/spool.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import { inLocalFile } from './local-file.ts'
 import { createEvents, type ListedEvent } from '../dispatch/listed-events.ts'
 import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
 import type { MessageStore } from '../inbox/store.ts'
@@ -96,8 +99,8 @@ const REVIVING: ReviveOptions = {
   schemaTimeoutMs: 1_000,
 }
 
-/** `receiver.events` and `receiver.deadLetters` without a receiver. */
-export function keptIn(store: MessageStore<object>) {
+/** `receiver.events` and `receiver.deadLetters` without a receiver. `spool` is its folder. */
+export function keptIn(store: MessageStore<object>, spool?: string, report = (_: MessagingWebhooksError): void => {}) {
   const reading = { open: () => store, revive: (kept: Kept) => revive(kept, REVIVING) }
   return {
     events: createEvents({
@@ -105,7 +108,12 @@ export function keptIn(store: MessageStore<object>) {
       reviving: REVIVING,
       keyOf: (messageId, project) => messageKey(project, messageId),
     }),
-    deadLetters: createDeadLetters({ ...reading, wake() {} }),
+    deadLetters: createDeadLetters({
+      ...reading,
+      wake() {},
+      refused: (limit) =>
+        inLocalFile({ folder: spool, option: '--spool', report }, [], (file) => refusedIn(file, limit)),
+    }),
   }
 }
 

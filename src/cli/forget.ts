@@ -7,10 +7,10 @@ import type { MessageStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage } from './command.ts'
-import { onStore, STORE_FLAGS } from './stores.ts'
+import { inLocalFile } from './local-file.ts'
+import { onStore, SPOOL_FLAG, STORE_FLAGS } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
 import { forgetIn } from '../inbox/spool.ts'
-import { createLocalFile, type LocalFile } from '../local-file/local-file.ts'
 import { forgetStored } from '../quarantine/stored.ts'
 
 const text = z.string().optional()
@@ -36,7 +36,7 @@ const FLAGS = {
     'SQLite: do not rewrite the file; traces remain in its free space',
     z.boolean().default(true),
   ),
-  spool: flag('--spool <folder>', 'spool folder of the receivers (default: beside an SQLite file)', text),
+  ...SPOOL_FLAG,
   quarantine: flag('--quarantine <folder>', 'quarantine folder of the receivers (default: the spool folder)', text),
   json: toggle('--json', 'print the counts as one line of JSON'),
 }
@@ -78,8 +78,10 @@ async function forget(
   const startedMs = clock.now()
   const { inStore, isMeant } = wantedInStore(wanted, (messageId, project) => messageKey(project, messageId))
   const report = (error: MessagingWebhooksError): void => terminal.note(shown(error.message))
-  const spooled = await inFile({ folder: spool, option: '--spool', report }, (file) => forgetIn(file, isMeant, dryRun))
-  const quarantined = await inFile({ folder: quarantine ?? spool, option: '--quarantine', report }, (file) =>
+  const spooled = await inLocalFile({ folder: spool, option: '--spool', report }, 0, (file) =>
+    forgetIn(file, isMeant, dryRun),
+  )
+  const quarantined = await inLocalFile({ folder: quarantine ?? spool, option: '--quarantine', report }, 0, (file) =>
     forgetStored(file, (request) => isMeantRequest(request, wanted), dryRun),
   )
   const { states: messageStates, ...counts } = await forgetInStore(store, inStore, { dryRun, compact })
@@ -100,22 +102,4 @@ function printCounts(forgotten: ErasureCounts, { print, printRows, note }: Termi
   ]
   printRows(rows, '  ')
   note(`Read ${examined} records of the store in ${tookMs} ms.`)
-}
-
-interface Place {
-  readonly folder: string | undefined
-  readonly option: string
-  readonly report: (error: MessagingWebhooksError) => void
-}
-
-/** Erases from the local file in a folder, of all processes, running or not. */
-async function inFile({ folder, option, report }: Place, erase: (file: LocalFile) => Promise<number>): Promise<number> {
-  if (folder === undefined) return 0
-  const file = createLocalFile({ folder, option, report })
-  if (!(await file.exists())) return 0
-  try {
-    return await erase(file)
-  } finally {
-    await file.close()
-  }
 }

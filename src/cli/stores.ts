@@ -12,6 +12,15 @@ import type { RedisClient } from '../stores/redis/store.ts'
 /** The forms of `--store`, for help and errors. */
 const STORE_FORMS = 'the path of an SQLite file, sqlite:…, file:…, postgres://…, mysql://…, redis://…, rediss://…'
 
+/** The flag that names the spool. */
+export const SPOOL_FLAG = {
+  spool: flag(
+    '--spool <folder>',
+    'spool folder of the receivers (default: beside an SQLite file)',
+    z.string().optional(),
+  ),
+}
+
 /** The flags that select a store. */
 export const STORE_FLAGS = {
   store: flag('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`, z.string().optional()),

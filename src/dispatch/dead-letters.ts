@@ -4,6 +4,7 @@ import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
 import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import type { Awaitable, MessageStore, Page } from '../inbox/store.ts'
 import type { Resolution } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 import type { StoredDeadLetter } from '../messages/views.ts'
 import type { Kept } from './revive.ts'
 
@@ -15,6 +16,17 @@ export interface DeadLetter<S extends CallbackSchemas = {}> {
   /** The last error of a handler: message and stack, at most 8 KiB, with secrets masked. */
   readonly error: string
   readonly diedAt: Date
+  readonly event: WebhookEvent<S>
+}
+
+/**
+ * An event that the store refuses for its content. It waits in the spool of this machine, and each start tries it again. Report
+ * it to this package: a store should accept every event.
+ */
+export interface RefusedEvent<S extends CallbackSchemas = {}> {
+  readonly id: string
+  /** The error of the store, at most 8 KiB, with secrets masked. */
+  readonly error: string
   readonly event: WebhookEvent<S>
 }
 
@@ -39,6 +51,8 @@ export interface DeadLetters<S extends CallbackSchemas = {}> {
   replay(id: string, options?: { readonly force?: boolean | undefined }): Promise<boolean>
   /** Gives the event up: it is no longer listed and never runs again. Resolves to false if there is no such dead letter. */
   discard(id: string): Promise<boolean>
+  /** The oldest events that the store refuses for their content, at most 100. None without a spool. */
+  refused(): Promise<readonly RefusedEvent<S>[]>
 }
 
 interface DeadLettersOptions {
@@ -46,6 +60,14 @@ interface DeadLettersOptions {
   readonly revive: (kept: Kept) => Awaitable<WebhookEvent>
   /** Called after a replay. */
   readonly wake: () => void
+  /** The events that the store refuses, at most `limit`. */
+  readonly refused: (limit: number) => Promise<readonly Refused[]>
+}
+
+/** A refused event as the spool has it. */
+export interface Refused {
+  readonly event: NewEvent
+  readonly error: string
 }
 
 const A_PAGE = 100
@@ -53,7 +75,7 @@ const A_PAGE = 100
 const pageOptions = z.strictObject({ after: textOf('the `next` of a page').optional(), limit: pageLimit.optional() })
 const replayOptions = z.strictObject({ force: z.boolean().optional() })
 
-export function createDeadLetters({ open, revive, wake }: DeadLettersOptions): DeadLetters {
+export function createDeadLetters({ open, revive, wake, refused }: DeadLettersOptions): DeadLetters {
   async function letterOf(stored: StoredDeadLetter): Promise<DeadLetter> {
     const { id, attempts, error, diedAtMs, record, raw, expected } = stored
     const event = await revive({ id, late: false, record, raw, expected })
@@ -91,5 +113,12 @@ export function createDeadLetters({ open, revive, wake }: DeadLettersOptions): D
       return found
     },
     discard: (id) => resolve(id, 'discard'),
+    async refused() {
+      await open()
+      const found: RefusedEvent[] = []
+      for (const { event, error } of await refused(A_PAGE))
+        found.push({ id: event.id, error, event: await revive({ ...event, late: false }) })
+      return found
+    },
   }
 }

@@ -4,6 +4,7 @@ import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { keepingOf, knownOf, type Keeping, type Known } from './availability.ts'
 import { inBatches, newDeadline, waitFor, type Deadline } from './in-store-time.ts'
 import { admitAroundPoison } from './poison.ts'
+import { refusedIn } from './spool.ts'
 import type { Awaitable, Store } from './store.ts'
 import { createTargets, type Spooling, type TargetOptions } from './targets.ts'
 import { writingWith, type AdmitBatch } from './writing.ts'
@@ -135,6 +136,15 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     /** Events in the spool, of all processes of the machine. */
     get spooled(): number {
       return targets.spooling?.spool.waiting ?? 0
+    },
+    /** Number of events that the store refuses for their content. They wait in the spool. */
+    get refused(): number {
+      return targets.spooling?.spool.refused ?? 0
+    },
+    /** The oldest of them. */
+    async refusedEvents(limit: number) {
+      const { localFile } = options
+      return localFile === undefined || targets.spooling === undefined ? [] : refusedIn(localFile, limit)
     },
     /** Size of the local file. Undefined without an open spool. */
     get spoolBytes(): number | undefined {

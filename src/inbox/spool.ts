@@ -214,8 +214,9 @@ export async function forgetIn(file: LocalFile, isMeant: IsMeant, dryRun: boolea
 }
 
 /** The events that the store refuses, in order of arrival, at most `limit`. */
-export async function refusedIn(file: LocalFile, limit: number): Promise<readonly Spooled[]> {
-  return eventsOf(await file.call('page', { after: 0, ...BATCH, limit, refused: true })).events
+export async function refusedIn(file: LocalFile, limit: number) {
+  const { events } = eventsOf(await file.call('page', { after: 0, ...BATCH, limit, refused: true }))
+  return events.flatMap(({ event, error = '' }) => (isErased(event) ? [] : [{ event, error }]))
 }
 
 /** A part of the digest that keys of messages are. */

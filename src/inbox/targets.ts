@@ -30,8 +30,6 @@ export interface Spooling {
   readonly relay: Relay
 }
 
-export type Targets<X extends object> = ReturnType<typeof createTargets<X>>
-
 /** `write` is how the relay writes into the open store. */
 export function createTargets<X extends object>(store: Store<X>, options: TargetOptions, write: WriteBatch) {
   const { clock, storeTimeoutMs, report, localFile, onWork } = options

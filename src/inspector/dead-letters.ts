@@ -84,6 +84,13 @@ export function createLetters(inspection: Inspection, deadLetters: Pick<DeadLett
     })
   }
 
+  async function refusedRows(): Promise<readonly EventRow[]> {
+    const found = await inspection.refused(A_LOOK)
+    return found.map(({ event, error }) =>
+      rowOf({ ...event, late: false, state: 'due', attempts: 0, error }, inspection.typeOf),
+    )
+  }
+
   return {
     async list(query: ListQuery, rights: Rights) {
       const { letters, errors, isCut } = await reading.get()
@@ -98,6 +105,8 @@ export function createLetters(inspection: Inspection, deadLetters: Pick<DeadLett
         matching: matching.length,
         total: letters.length,
         isCut,
+        /** Events that the store refuses, on the first page. */
+        refused: after === undefined ? await refusedRows() : [],
         groups: groupsOf(
           letters.filter((letter) => isMatch(letter, { ...query, error: undefined })),
           errors,

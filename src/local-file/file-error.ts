@@ -33,7 +33,7 @@ const CASES = {
   other: ['spool_unusable', undefined],
 } as const
 
-export type FileCase = keyof typeof CASES
+type FileCase = keyof typeof CASES
 
 /** An error of this package that names the path and the option. Returns one that is of this package already. */
 export function fileError(given: unknown, { path, option }: FilePlace): MessagingWebhooksError {

@@ -140,7 +140,7 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
   }
 }
 
-/** The file was removed or set aside during the call. The next thread makes another one. */
+/** The file was removed or moved during the call. The next thread makes another one. */
 function isOfLostFile(error: unknown): error is MessagingWebhooksError {
   return error instanceof MessagingWebhooksError && (error.code === 'spool_replaced' || error.code === 'spool_damaged')
 }

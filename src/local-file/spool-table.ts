@@ -167,7 +167,7 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
   }
 }
 
-export interface TakeRequest {
+interface TakeRequest {
   /** Names the process. */
   readonly holder: string
   readonly nowMs: number
@@ -176,7 +176,7 @@ export interface TakeRequest {
   readonly maxBytes: number
 }
 
-export interface PageRequest {
+interface PageRequest {
   /** The id of the last event of the page before, or 0. */
   readonly after: number
   readonly limit: number

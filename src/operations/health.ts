@@ -36,6 +36,10 @@ export const HEALTH_REASONS = {
     [],
     'A stored event or record cannot be read. It is among the dead letters; other events are not affected.',
   ],
+  event_refused: [
+    [],
+    'The store refuses an event for its content. It waits in the spool, listed beside the dead letters.',
+  ],
   claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
   quarantine_waiting: [
@@ -91,6 +95,8 @@ interface HealthOptions {
   readonly hasStartFailed: () => boolean
   /** Number of refused requests in quarantine that look like callbacks. */
   readonly quarantined: () => number
+  /** Number of events in the spool that the store refuses. */
+  readonly refusedByStore: () => number
 }
 
 type HealthWatch = ReturnType<typeof createHealth>
@@ -114,6 +120,7 @@ export function createHealth(options: HealthOptions) {
     state,
     hasStartFailed,
     quarantined,
+    refusedByStore,
   } = options
   const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
@@ -149,6 +156,7 @@ export function createHealth(options: HealthOptions) {
   function ofWork(now: Progress): readonly HealthCode[] {
     const found: HealthCode[] = isEmptied ? ['store_emptied'] : []
     if (isDamaged) found.push('event_damaged')
+    if (refusedByStore() > 0) found.push('event_refused')
     if (!dispatch) return [...found, 'not_dispatching']
     if (!now.hasBegun) return [...found, 'not_started']
     if (isStuck(now)) found.push('claims_stuck')

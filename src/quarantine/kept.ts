@@ -26,17 +26,15 @@ interface KeptOptions {
 type Page = Omit<PageOfRequests, 'classes'> & { readonly classes?: readonly QuarantineClass[] | undefined }
 
 const MIB = 1024 * 1024
-export const MEMORY_BYTES = 16 * MIB
+const MEMORY_BYTES = 16 * MIB
 /** A day of callbacks at 5 a second, in the half that is not for `provedButStale`: about 1 KiB each, measured. */
-export const FILE_BYTES = 1024 * MIB
+const FILE_BYTES = 1024 * MIB
 const BATCH = { limit: 256, maxBytes: MIB }
 /** A flood of requests must not wear out the disk or slow down the store. */
 const BYTES_A_SECOND = 8 * MIB
 const SECOND_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 const NOTHING: RequestTotals = { counts: [], unchecked: 0, bytes: 0, oldestMs: undefined }
-
-export type Kept = ReturnType<typeof createKept>
 
 export function createKept({ clock, file, report, onChange, maxAgeMs, ...options }: KeptOptions) {
   const { maxBytes = file === undefined ? MEMORY_BYTES : FILE_BYTES } = options

@@ -1,6 +1,7 @@
 /** The parts of a receiver that only its inspector sees. `receiver.ts` registers them under the object that it returns. */
 import type { Clock } from '../runtime/clock.ts'
 import type { DetailedCounts, Follower } from '../operations/counts.ts'
+import type { Refused } from '../dispatch/dead-letters.ts'
 import type { Typed } from '../dispatch/listed-events.ts'
 import type { AttemptWatch } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
@@ -27,6 +28,8 @@ export interface Inspection {
   readonly secrets: () => readonly string[]
   /** One page of a list of the store. */
   readonly scan: <Q extends Query>(query: Q) => Promise<Page<ItemOf<Q>>>
+  /** The oldest events that the store refuses for their content. */
+  readonly refused: (limit: number) => Promise<readonly Refused[]>
   /** What the store keeps of a message beside its payloads. */
   readonly record: (key: string) => Promise<MessageRecord | undefined>
   /** The type of the event for handlers. */

@@ -5,7 +5,7 @@ import { createLocalFile, type LocalFile } from '../local-file/local-file.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
-export interface LocalFiles {
+interface LocalFiles {
   /** Undefined without a spool. */
   readonly spool: LocalFile | undefined
   /** Undefined if the quarantine is in memory. `spool: false` does not disable it, because it must survive a restart. */

@@ -71,6 +71,7 @@ export function createOperations(options: OperationsOptions) {
     state: () => lifecycle.state,
     hasStartFailed: () => lifecycle.hasFailed,
     quarantined: quarantine.waiting,
+    refusedByStore: () => inbox.refused,
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 
@@ -84,7 +85,11 @@ export function createOperations(options: OperationsOptions) {
       return stored && messageState(stored)
     },
     events: createEvents({ ...reading, reviving, keyOf }),
-    deadLetters: createDeadLetters({ ...reading, wake: () => dispatcher.wakeAfterReplay() }),
+    deadLetters: createDeadLetters({
+      ...reading,
+      wake: () => dispatcher.wakeAfterReplay(),
+      refused: inbox.refusedEvents,
+    }),
     sends: {
       expect: createExpect(sending),
       ...createIntend({ ...sending, readsReports: resolved.readReport !== undefined }),

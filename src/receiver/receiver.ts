@@ -129,6 +129,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     unhandled: delivery.unhandled.byType,
     secrets: credentials.secrets,
     scan: async (query) => (await inbox.open()).scan(query),
+    refused: inbox.refusedEvents,
     record: async (key) => (await (await inbox.open()).run([{ do: 'read', key }]))[0],
     typeOf: (stored) => storedType(stored, reviving),
     watch(given) {

@@ -14,7 +14,7 @@ const clock = systemClock()
  * All threads run one file, so that an app that is bundled has to keep only that one. In development TypeScript files run
  * directly; the published package is JavaScript. Throws if a bundler left the file out.
  */
-export function workerFile(): URL {
+function workerFile(): URL {
   // Some bundlers replace `import.meta.url` with `undefined`.
   const own: unknown = import.meta.url
   const url = typeof own === 'string' ? own : ''
@@ -25,7 +25,7 @@ export function workerFile(): URL {
 
 export type Thread = ReturnType<typeof startThread>
 
-export interface ThreadOptions {
+interface ThreadOptions {
   /** Selects what the thread does; see worker.ts. */
   readonly serves: 'store' | 'localFile'
   /** Plain data for it. */

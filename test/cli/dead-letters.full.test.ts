@@ -12,6 +12,7 @@ import { EXIT_CODES } from '../../src/cli/command.ts'
 import { storeAt } from '../../src/cli/stores.ts'
 import { useCluster } from '../stores/redis/own-cluster.ts'
 import { clusterClientFor, describeRedis, freshPrefix, useRedis } from '../stores/redis/own-redis.ts'
+import { faultyStore } from '../support/faulty-store.ts'
 import { ownFile, ownFolder } from '../support/own-folder.ts'
 import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, POLL, runCli, without } from './cli.ts'
 import { SQL_ENGINES } from './sql-engines.ts'
@@ -111,6 +112,26 @@ describe('dead-letters on SQLite', TIMEOUT, () => {
     const next = running(sqliteStore(path))
     expect(await next.receiver.drain({ deadlineMs: 60_000 })).toBe(true)
     expect(next.replayed.toSorted()).toEqual(['m-2', 'm-3'])
+  })
+
+  test('lists events that the store refuses, which wait in the spool', async () => {
+    const path = ownFile()
+    const store = faultyStore(sqliteStore(path))
+    store.refuses = ({ raw }) => raw.includes('poison')
+    const receiver = createReceiver({ credentials, store, logger: false })
+    onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
+    receiver.onAny(() => {})
+    for (const messageId of ['a', 'poison', 'b']) {
+      const body = callback.smsDelivery({ messageId })
+      expect((await deliver(receiver.middleware('status'), body, credentials)).status).toBe(204)
+    }
+    await expect.poll(async () => (await receiver.deadLetters.refused()).length, POLL).toBe(1)
+    const list = await runCli(['dead-letters', 'list', '--store', path])
+    expect(list.stdout).toMatch(/^[0-9a-f]{32} {2}\S+Z {2}message\.delivered {2}poison {2}.*Bad data in the batch/)
+    expect(list.stderr).toMatch(/^There are no dead letters\.\nRefused by the store, in the spool:\n/)
+    const json = await runCli(['dead-letters', 'list', '--json', '--store', path])
+    expect(jsonLines(json.stdout)).toMatchObject([{ event: { messageId: 'poison' } }])
+    expect(list.stdout + json.stdout).not.toContain(AUTH_KEY)
   })
 
   test('a store is named by a path or by a URL', async () => {

@@ -95,6 +95,11 @@ test.each([true, false])(
     // A single refusal could be the store's own failure, so the event waits for others.
     await post(first.url, callback.smsDelivery({ messageId: 'c', timestamp: NOW }))
     await expect.poll(() => first.errors.map(({ code }) => code), { timeout: 30_000 }).toContain('event_refused')
+    const listed = await first.receiver.deadLetters.refused()
+    expect(listed).toMatchObject([
+      { event: { messageId: 'poison' }, error: expect.stringContaining('Bad data') as string },
+    ])
+    expect((await first.receiver.health()).reasons.map(({ code }) => code)).toContain('event_refused')
     first.server.close()
     first.server.closeAllConnections()
     await first.receiver.close({ deadlineMs: 50 })
@@ -103,6 +108,10 @@ test.each([true, false])(
     const later = dispatchedTo(second.receiver)
     await second.receiver.start()
     await expect.poll(() => later, { timeout: 30_000 }).toContain('poison success')
+    expect(await second.receiver.deadLetters.refused()).toEqual([])
+    expect((await second.receiver.health()).reasons).toEqual([])
+    // Once for the refusal, although a probe and a second callback followed.
+    expect(first.errors.filter(({ code }) => code === 'event_refused')).toHaveLength(1)
   },
 )
 

@@ -1,4 +1,4 @@
-/** The way from the spool into the store: nothing is lost, repeated or overtaken, whoever moves it and whenever it stops. */
+/** The way from the spool into the store: nothing is lost, repeated or overtaken, whichever process moves it and whenever it stops. */
 import fc from 'fast-check'
 import { memoryStore, MessagingWebhooksError } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'

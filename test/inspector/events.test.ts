@@ -1,14 +1,16 @@
 /** Events in the inspector: lists, searches, one event, a message's timeline; without texts and bodies for readers without `reveal`. */
-import { PROBLEMS } from 'messaging-webhooks'
+import { memoryStore, PROBLEMS } from 'messaging-webhooks'
+import { callback, deliver } from 'messaging-webhooks/testing'
 import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
 import { logging } from '../support/logging.ts'
-import { AUTH_KEY, post } from '../support/receiving.ts'
+import { AUTH_KEY, CREDENTIALS, post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/routes.ts'
-import { ownFile } from '../support/own-folder.ts'
+import { faultyStore } from '../support/faulty-store.ts'
+import { ownFile, ownFolder } from '../support/own-folder.ts'
 import { storeAround } from '../support/store-around.ts'
 import type { MessageStore, Query } from '../../src/inbox/store.ts'
 
@@ -272,4 +274,20 @@ test('exports a list as CSV or JSON, with its filters and the reader’s rights,
     { what: 'events.export', result: { events: 2 } },
     { what: 'events.export', result: { events: 2 } },
   ])
+})
+
+test('lists events that the store refuses beside the dead letters', async () => {
+  const store = faultyStore(memoryStore())
+  store.refuses = ({ raw }) => raw.includes('poison')
+  const { receiver, get } = await inspecting({ store, spool: ownFolder() })
+  await receiver.start()
+  const send = (messageId: string) =>
+    deliver(receiver.middleware('status'), callback.smsDelivery({ messageId }), CREDENTIALS)
+  for (const messageId of ['a', 'poison', 'b']) expect((await send(messageId)).status).toBe(204)
+  const refused = async () => as<{ refused: unknown }>((await get('api/dead-letters')).body).refused
+  await expect
+    .poll(refused, { timeout: 30_000 })
+    .toMatchObject([
+      { messageId: 'poison', type: 'message.delivered', error: expect.stringContaining('Bad data') as string },
+    ])
 })

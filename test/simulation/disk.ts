@@ -15,9 +15,9 @@ import { createListeners } from '../../src/runtime/listeners.ts'
 import { between, type Random } from './random.ts'
 import type { Owner, Timeline } from './timeline.ts'
 
-export type DiskFault = 'none' | 'full' | 'failing'
+type DiskFault = 'none' | 'full' | 'failing'
 
-export interface Disk {
+interface Disk {
   /** The local file as one process sees it. Operations take effect a moment later, in order, if the process is alive then. */
   forProcess(owner: Owner, random: Random): LocalFile
   fault: DiskFault

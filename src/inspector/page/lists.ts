@@ -76,22 +76,43 @@ function sends(sent: readonly Sent[]): Child {
 export function DeadLettersView(view: View): VNode | VNode[] {
   const list = useList<DeadLetterList>('dead-letters', [...LETTERS, ...TIMES, 'error'], view.route, view.changes)
   const { query, isFiltered, after, asked } = list
-  return h`${ui.heading('Dead letters')}${ui.answered(asked, ({ items, groups, matching, total, isCut, next }) => [
-    causes(groups, view, query),
-    filters(list, LETTERS, view.session),
-    items.length > 0
-      ? h`<${EventTable} view=${view} items=${items} all=${lettersOf(query, matching)} />`
-      : ui.empty(
-          isFiltered || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
-          'An event whose handlers fail in every attempt stays here until you replay or discard it.',
-        ),
-    ui.pages(
-      list,
-      next,
-      ['Newest', 'Older'],
-      ui.quiet(`${ui.count(matching)} of ${ui.several(total, 'dead letter')}`, isCut && '; more come after these'),
-    ),
-  ])}`
+  return h`${ui.heading('Dead letters')}${ui.answered(
+    asked,
+    ({ items, groups, refused, matching, total, isCut, next }) => [
+      refused.length > 0 && refusedByStore(refused),
+      causes(groups, view, query),
+      filters(list, LETTERS, view.session),
+      items.length > 0
+        ? h`<${EventTable} view=${view} items=${items} all=${lettersOf(query, matching)} />`
+        : ui.empty(
+            isFiltered || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
+            'An event whose handlers fail in every attempt stays here until you replay or discard it.',
+          ),
+      ui.pages(
+        list,
+        next,
+        ['Newest', 'Older'],
+        ui.quiet(`${ui.count(matching)} of ${ui.several(total, 'dead letter')}`, isCut && '; more come after these'),
+      ),
+    ],
+  )}`
+}
+
+function refusedByStore(items: readonly EventRow[]): Child {
+  return h`<h2>Refused by the store</h2>
+    <p class="quiet">They wait in the spool, and each start tries them again. Please report the error to this package.</p>
+    ${ui.table({
+      caption: 'Events that the store refuses, oldest first',
+      rows: items,
+      keyOf: ({ id }) => id,
+      columns: [
+        ['Received', 'when', ({ receivedAt }) => ui.time(receivedAt, true)],
+        ['Event', 'what', ({ type }) => type && labels.typeName(type)],
+        ['Project', 'project', ({ project }) => project],
+        ['Message', 'message', ({ messageId }) => ui.code(messageId)],
+        ['Error', 'outcome', ({ error }) => h`<small class="error" title=${error}>${error?.split('\n', 1)[0]}</small>`],
+      ],
+    })}`
 }
 
 function lettersOf(query: Query, count: number): Targets {
