@@ -2,9 +2,8 @@
  * The local file of a receiver: one SQLite file for the spool and the quarantine, shared by the processes of a machine. A thread
  * of its own owns the connection, so that a store that waits for a lock does not block the spool.
  */
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createListeners } from '../runtime/listeners.ts'
@@ -15,7 +14,6 @@ import type { CallName, Calls, FileChange } from './serve.ts'
 
 /** The name of the file in its folder. */
 const FILE_NAME = 'local.db'
-const FOLDER_MODE = 0o700
 const MAX_BYTES = 1024 * 1024 * 1024
 
 export interface LocalFile {
@@ -65,7 +63,6 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
 
   async function start(): Promise<Thread> {
     cancelOpening()
-    makeFolder(dirname(path))
     // Loads nothing of SQLite where there is no local file.
     const { startThread } = await import('../sqlite/thread.ts')
     const started = startThread({
@@ -105,10 +102,6 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
     underWay += 1
     try {
       return await (await running()).ask(name, args)
-    } catch (error) {
-      if (!isOfLostFile(error)) throw error
-      report(error)
-      return await (await running()).ask(name, args)
     } finally {
       underWay -= 1
       if (underWay === 0) later.shift()?.()
@@ -140,31 +133,9 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
   }
 }
 
-/** The file was removed or moved during the call. The next thread makes another one. */
-function isOfLostFile(error: unknown): error is MessagingWebhooksError {
-  return error instanceof MessagingWebhooksError && (error.code === 'spool_replaced' || error.code === 'spool_damaged')
-}
-
 async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,
   )
-}
-
-/** Creates a folder and its parents durably. */
-function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
-  // Windows cannot open a folder as a file. NTFS journals its entries.
-  if (first === undefined || process.platform === 'win32') return
-  const top = dirname(resolve(first))
-  for (let folder = path; folder !== top;) {
-    folder = dirname(folder)
-    const opened = openSync(folder, 'r')
-    try {
-      fsyncSync(opened)
-    } finally {
-      closeSync(opened)
-    }
-  }
 }

@@ -1,6 +1,8 @@
 /** The thread that owns the connection of the local file. It may wait for the disk and for locks without delaying callbacks. */
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { replaceCorrupt } from './corrupt.ts'
 import { OPENED, sendError, type Reply, type Request } from '../sqlite/messages.ts'
 import { fileError } from './file-error.ts'
 import { openLocalDatabase, type FileSettings, type LocalDatabase } from './open.ts'
@@ -26,63 +28,121 @@ export interface FileChange {
 /** The longest delay until events that another process spooled are noticed here. */
 const LOOK_EVERY_MS = 100
 
-/** Ends with an error when the file cannot be opened, or is no longer at its path. The next call starts another thread. */
+/**
+ * Returns when the file cannot be opened, which ends the thread. A file that was removed, replaced or corrupt is reported, and
+ * another one gets the calls that are not answered.
+ */
 export async function serveLocalFile(port: MessagePort, settings: FileSettings): Promise<void> {
   const send = (reply: Reply): void => port.postMessage([reply])
+  const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
+  const calls: Waiting = { unanswered: [], answerAll() {} }
+
+  function receive(requests: readonly Request[]): void {
+    calls.unanswered.push(...requests)
+    calls.answerAll()
+  }
+
+  port.on('message', receive)
   try {
-    const database = await openLocalDatabase(settings)
-    const tables = createTables(database)
-    send({ number: OPENED, value: changeIn(tables) })
-    await serve(port, send, { database, tables, settings })
-    database.abandon()
-    throw fileError('replaced', settings)
+    for (let isFirst = true; ; isFirst = false) {
+      const { database, tables, change } = await openUncorrupted(settings, report)
+      send(isFirst ? { number: OPENED, value: change } : { notice: change })
+      const end = await serve({ send, calls, database, tables, settings })
+      if (end === 'replaced') {
+        database.abandon()
+        report(fileError('replaced', settings))
+      } else {
+        database.db.close()
+        report(await replaceCorrupt(settings, end))
+      }
+    }
   } catch (error) {
+    port.off('message', receive)
     send({ number: OPENED, error: sendError(fileError(error, settings)) })
   }
 }
 
+async function openUncorrupted(settings: FileSettings, report: (error: MessagingWebhooksError) => void) {
+  try {
+    return await openAndRead(settings)
+  } catch (error) {
+    if (!isCorruption(error)) throw error
+    report(await replaceCorrupt(settings, error))
+    return openAndRead(settings)
+  }
+}
+
+/** Reads what the other thread must know, which also finds most corruption. */
+async function openAndRead(settings: FileSettings) {
+  const database = await openLocalDatabase(settings)
+  try {
+    const tables = createTables(database)
+    return { database, tables, change: changeIn(tables) }
+  } catch (error) {
+    database.db.close()
+    throw fileError(error, settings)
+  }
+}
+
+function isCorruption(error: unknown): error is MessagingWebhooksError {
+  return error instanceof MessagingWebhooksError && error.code === 'spool_damaged'
+}
+
+interface Waiting {
+  readonly unanswered: Request[]
+  /** Without effect while no file is open. */
+  answerAll: () => void
+}
+
 interface Serving {
+  readonly send: (reply: Reply) => void
+  readonly calls: Waiting
   readonly database: LocalDatabase
   readonly tables: Calls
   readonly settings: FileSettings
 }
 
-/** Answers calls until the file is no longer at its path. */
-function serve(
-  port: MessagePort,
-  send: (reply: Reply) => void,
-  { database, tables, settings }: Serving,
-): Promise<void> {
+/** Answers calls until the file is no longer at its path, or is found to be corrupt. */
+function serve(serving: Serving): Promise<'replaced' | MessagingWebhooksError> {
+  const { send, calls, database, tables, settings } = serving
+
+  function answer({ number, call, args }: Request): Reply | MessagingWebhooksError {
+    try {
+      // The other thread builds each request from the parameters of the call.
+      const made = tables[call as CallName] as (...args: readonly unknown[]) => unknown
+      return { number, value: made(...args) }
+    } catch (given) {
+      const error = fileError(given, settings)
+      return isCorruption(error) ? error : { number, error: sendError(error) }
+    }
+  }
+
   return new Promise((resolve) => {
-    function answer({ number, call, args }: Request): Reply {
-      try {
-        // The other thread builds each request from the parameters of the call.
-        const made = tables[call as CallName] as (...args: readonly unknown[]) => unknown
-        return { number, value: made(...args) }
-      } catch (error) {
-        return { number, error: sendError(fileError(error, settings)) }
-      }
+    function leave(end: 'replaced' | MessagingWebhooksError): void {
+      // The watch of a file that was left already may notice its end later.
+      if (calls.answerAll === answerAll) calls.answerAll = () => {}
+      resolve(end)
     }
 
-    function leave(): void {
-      port.off('message', receive)
-      resolve()
-    }
-
-    function receive(requests: readonly Request[]): void {
-      for (const request of requests) {
+    function answerAll(): void {
+      for (let [request] = calls.unanswered; request !== undefined; [request] = calls.unanswered) {
         const reply = answer(request)
         // After the commit: what was written to a file that is gone must not be answered.
         if (database.isReplaced()) {
-          leave()
+          leave('replaced')
           return
         }
+        if (reply instanceof MessagingWebhooksError) {
+          leave(reply)
+          return
+        }
+        calls.unanswered.shift()
         send(reply)
       }
     }
-
-    port.on('message', receive)
-    void watch({ database, tables, leave, notify: (change) => send({ notice: change }) })
+    calls.answerAll = answerAll
+    void watch({ database, tables, leave: () => leave('replaced'), notify: (change) => send({ notice: change }) })
+    answerAll()
   })
 }
 

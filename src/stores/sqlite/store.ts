@@ -7,6 +7,7 @@ import { checkOptions } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
 import { canShare } from '../../sqlite/connection.ts'
+import { resolvedPath } from '../../sqlite/resolved-path.ts'
 import { openSqlite } from './open.ts'
 import { settingsSchema, type SqliteStoreOptions } from './settings.ts'
 
@@ -24,14 +25,16 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const { path, retentionDays, deadLetterDays, dedupeDays, synchronous, busyTimeoutMs } = settings
   if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
   const shared = canShare()
+  // Files beside the database get their names from its resolved path: the next release may reach it through another link.
+  const own = resolvedPath(path)
   return {
-    capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
+    capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${own}-spool` },
     open: (host) =>
       openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
-          workersFolder: `${path}-workers`,
+          workersFolder: `${own}-workers`,
         },
         host,
       ),
