@@ -3,13 +3,14 @@
  * of its own owns the connection, so that a store that waits for a lock does not block the spool.
  */
 import { access } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createListeners } from '../runtime/listeners.ts'
 import { resolvedPath } from '../sqlite/resolved-path.ts'
 import type { Thread } from '../sqlite/thread.ts'
 import { fileError } from './file-error.ts'
+import { makeFolder } from './folder.ts'
 import type { CallName, Calls, FileChange } from './serve.ts'
 
 /** The name of the file in its folder. */
@@ -63,6 +64,8 @@ export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }
 
   async function start(): Promise<Thread> {
     cancelOpening()
+    // A path that cannot be used must not cost a thread for each callback.
+    makeFolder(dirname(path))
     // Loads nothing of SQLite where there is no local file.
     const { startThread } = await import('../sqlite/thread.ts')
     const started = startThread({

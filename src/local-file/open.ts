@@ -1,9 +1,9 @@
 /** Opens the local file in its thread: one SQLite file with the spool and the quarantine, shared by the processes of a machine. */
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { canShare, connect, createFile, readPragma, retryWhileBusy } from '../sqlite/connection.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { fileError, type FilePlace } from './file-error.ts'
+import { makeFolder } from './folder.ts'
 import { REQUEST_TABLES, SPOOL_TABLES } from './tables.ts'
 
 export interface FileSettings extends FilePlace {
@@ -15,7 +15,6 @@ export type LocalDatabase = Awaited<ReturnType<typeof openLocalDatabase>>
 
 /** How long to wait for another process that is writing. */
 const BUSY_MS = 5_000
-const FOLDER_MODE = 0o700
 const CHECKPOINT_PAGES = 2_000
 /** Application id: "mwlf" in ASCII. */
 const APPLICATION_ID = 0x6d776c66
@@ -91,22 +90,5 @@ async function openOnce(settings: FileSettings) {
     }
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     db.exec('COMMIT')
-  }
-}
-
-/** Creates a folder and its parents durably. */
-function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
-  // Windows cannot open a folder as a file. NTFS journals its entries.
-  if (first === undefined || process.platform === 'win32') return
-  const top = dirname(resolve(first))
-  for (let folder = path; folder !== top;) {
-    folder = dirname(folder)
-    const opened = openSync(folder, 'r')
-    try {
-      fsyncSync(opened)
-    } finally {
-      closeSync(opened)
-    }
   }
 }

@@ -119,8 +119,7 @@ function serve(serving: Serving): Promise<'replaced' | MessagingWebhooksError> {
 
   return new Promise((resolve) => {
     function leave(end: 'replaced' | MessagingWebhooksError): void {
-      // The watch of a file that was left already may notice its end later.
-      if (calls.answerAll === answerAll) calls.answerAll = () => {}
+      calls.answerAll = () => {}
       resolve(end)
     }
 
@@ -160,8 +159,8 @@ async function watch({ database, tables, leave, notify }: Watching): Promise<voi
   const { db, isReplaced } = database
   const readVersion = db.prepare('PRAGMA data_version')
   let known = readVersion.get()?.['data_version']
+  // Closed in the same turn as the file is left, so this never looks at a file that was left.
   while (db.isOpen) {
-    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_EVERY_MS))
     try {
       if (isReplaced()) {
         leave()
@@ -173,5 +172,6 @@ async function watch({ database, tables, leave, notify }: Watching): Promise<voi
     } catch {
       // The disk failed, or another process writes for long. Try again at the next poll; the calls report the error.
     }
+    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_EVERY_MS))
   }
 }

@@ -44,7 +44,7 @@ const CASES: readonly Case[] = [
   },
   {
     is: 'of a newer version',
-    make: (path) => database(path, `PRAGMA application_id = ${0x6d776c66}`, 'PRAGMA user_version = 99'),
+    make: (path) => database(path, 'PRAGMA application_id = 1836543078', 'PRAGMA user_version = 99'),
     says: 'A newer version of this package wrote the file. Update this package.',
   },
 ]
