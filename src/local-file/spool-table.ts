@@ -115,7 +115,20 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
      * The first events that wait, and the lease to move them into the store. Undefined while another process has the lease: two
      * may move the same events, but all but one would do so in vain.
      */
-    take({ holder, nowMs, leaseMs, limit, maxBytes: most }: TakeRequest) {
+    take({
+      holder,
+      nowMs,
+      leaseMs,
+      limit,
+      maxBytes: most,
+    }: {
+      /** Names the process. */
+      readonly holder: string
+      readonly nowMs: number
+      readonly leaseMs: number
+      readonly limit: number
+      readonly maxBytes: number
+    }) {
       return transaction(false, () => {
         const isHeld = Number(holdLease.run(holder, nowMs, leaseMs).changes) === 0
         return { rows: isHeld ? undefined : rowsOf(waiting.iterate(), limit, most), state: state() }
@@ -143,7 +156,19 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
       return after
     },
     /** All events, or only the refused ones, in order of arrival. */
-    page({ after, limit, maxBytes: most, refused }: PageRequest): readonly SpooledRow[] {
+    page({
+      after,
+      limit,
+      maxBytes: most,
+      refused,
+    }: {
+      /** The id of the last event of the page before, or 0. */
+      readonly after: number
+      readonly limit: number
+      readonly maxBytes: number
+      /** Only events that the store refuses. */
+      readonly refused: boolean
+    }): readonly SpooledRow[] {
       return rowsOf((refused ? refusedFollowing : following).iterate(after), limit, most)
     },
     /** Returns the space of removed events to the disk, if it is much. Overwrites what is left of them. */
@@ -165,24 +190,6 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
       return slots
     },
   }
-}
-
-interface TakeRequest {
-  /** Names the process. */
-  readonly holder: string
-  readonly nowMs: number
-  readonly leaseMs: number
-  readonly limit: number
-  readonly maxBytes: number
-}
-
-interface PageRequest {
-  /** The id of the last event of the page before, or 0. */
-  readonly after: number
-  readonly limit: number
-  readonly maxBytes: number
-  /** Only events that the store refuses. */
-  readonly refused: boolean
 }
 
 const SHRINK_BYTES = 16 * 1024 * 1024
