@@ -124,7 +124,7 @@ export const METRICS = {
   messaging_webhooks_spool_bytes: [
     'gauge',
     [],
-    'Size of the files of the spool, without the reserve.',
+    'Size of the local file with the spool, without free space.',
     ({ inbox }) => inbox.spoolBytes,
   ],
   messaging_webhooks_clock_offset_seconds: [

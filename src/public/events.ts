@@ -16,7 +16,7 @@
  * - store: keeps events until they are settled, and what is needed to recognise duplicates and to keep the order.
  * - record: all that a store keeps about one message, beside the payloads of its events.
  * - payload: the masked body of an event, and what was read from it.
- * - spool: files on this machine's disk that hold callbacks while the store is unavailable.
+ * - spool: a file on this machine's disk that holds callbacks while the store is unavailable.
  * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
  * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is not final,
  *   because the service sends that message again.
