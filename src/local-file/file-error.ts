@@ -1,5 +1,5 @@
 /** What a failure of the local file means, and what to do about it. */
-import { accessSync, constants, statfsSync } from 'node:fs'
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isError, systemCode } from '../runtime/values.ts'
@@ -77,7 +77,8 @@ function caseOf(error: unknown, path: string): FileCase {
   if (code === undefined) {
     const name = systemCode(error)
     if (name === 'ERR_UNKNOWN_BUILTIN_MODULE' || name === 'ERR_MODULE_NOT_FOUND') return 'unsupported'
-    return SYSTEM_CASES[name ?? ''] ?? 'other'
+    // Node reports a folder that it cannot create on a read-only file system as missing.
+    return SYSTEM_CASES[name ?? ''] ?? (name === 'ENOENT' ? whyClosed(path) : 'other')
   }
   if (code === BUSY || code === LOCKED) return 'locked'
   if (code === FULL) return 'full'
@@ -94,12 +95,17 @@ function caseOf(error: unknown, path: string): FileCase {
 /** SQLite does not say why it cannot open or write a file. */
 function whyClosed(path: string): FileCase {
   try {
-    accessSync(dirname(path), constants.W_OK)
+    accessSync(existingFolder(dirname(path)), constants.W_OK)
     accessSync(path, constants.R_OK | constants.W_OK)
     return 'other'
   } catch (error) {
     return SYSTEM_CASES[systemCode(error) ?? ''] ?? 'other'
   }
+}
+
+function existingFolder(path: string): string {
+  const parent = dirname(path)
+  return existsSync(path) || parent === path ? path : existingFolder(parent)
 }
 
 const MIN_FREE_BYTES = 64 * 1024
