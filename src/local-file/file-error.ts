@@ -15,6 +15,10 @@ export interface FilePlace {
 const CASES = {
   readOnly: ['spool_unusable', 'The file system is read-only. Mount a writable disk there, or name a folder on one.'],
   forbidden: ['spool_unusable', 'This process may not write there. Give its user the right, or name another folder.'],
+  noPermission: [
+    'spool_unusable',
+    'Node runs with --permission, which forbids syncing a new folder. Create the folder before the start.',
+  ],
   noFolder: ['spool_unusable', 'A part of the path is not a folder. Remove it, or name another folder.'],
   noLocks: ['spool_unusable', 'The file system refuses locks, as network mounts do. Name a folder on a local disk.'],
   foreign: [
@@ -50,6 +54,7 @@ export function fileError(given: unknown, { path, option }: FilePlace): Messagin
 const SYSTEM_CASES: Readonly<Record<string, FileCase>> = {
   EROFS: 'readOnly',
   EACCES: 'forbidden',
+  ERR_ACCESS_DENIED: 'noPermission',
   EPERM: 'forbidden',
   ENOTDIR: 'noFolder',
   EEXIST: 'noFolder',

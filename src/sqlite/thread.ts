@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
+import { systemCode } from '../runtime/values.ts'
 import { OPENED, receiveError, type Reply, type Request } from './messages.ts'
 
 /** How long a deferred call waits for another one to share its message. */
@@ -23,6 +24,18 @@ function workerFile(): URL {
   return file
 }
 
+/** Without the flags of the process: a preload of the app, which may listen on a port, must not run twice. */
+function startWorker(workerData: Pick<ThreadOptions, 'serves' | 'settings'>): Worker {
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const name = `messaging-webhooks ${workerData.serves}`
+  try {
+    return new Worker(workerFile(), { workerData, name, execArgv: [], env })
+  } catch (error) {
+    if (systemCode(error) !== 'ERR_ACCESS_DENIED') throw error
+    throw new MessagingWebhooksError('store_unsupported', 'Node runs with --permission: pass --allow-worker as well.')
+  }
+}
+
 export type Thread = ReturnType<typeof startThread>
 
 interface ThreadOptions {
@@ -36,10 +49,7 @@ interface ThreadOptions {
 
 /** Each call resolves to its answer, or rejects with the error that ended the thread. */
 export function startThread({ serves, settings, onNotice, report }: ThreadOptions) {
-  const worker = new Worker(workerFile(), {
-    workerData: { serves, settings },
-    name: `messaging-webhooks ${serves}`,
-  })
+  const worker = startWorker({ serves, settings })
   let lastNumber = OPENED
   const waiting = new Map<number, Record<'resolve' | 'reject', (value: unknown) => void>>()
   let toSend: Request[] = []
@@ -74,8 +84,9 @@ export function startThread({ serves, settings, onNotice, report }: ThreadOption
     worker.postMessage(requests)
   }
 
-  worker.on('message', (reply: readonly Reply[]) => {
-    for (const each of reply) receive(each)
+  worker.on('message', (replies: readonly Reply[] | object) => {
+    // With --watch, Node itself posts objects from threads.
+    if (Array.isArray(replies)) for (const reply of replies as readonly Reply[]) receive(reply)
   })
   worker.on('error', failAll)
   worker.on('exit', () => {
