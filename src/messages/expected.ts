@@ -59,7 +59,6 @@ const SEND_NAMELESS = {
   /** The message that this one repeats, and its position in the chain: 2 for the first repetition. */
   resendOf: isText,
   attempt: isCount,
-  /** Set on a repetition: the key of the first message of the chain, which keeps the chain together in the list. */
   /** Set on a pending repetition: the key of the message that it repeats. */
   previousKey: isText,
   /** Set if the reports of the message cannot be read, so that no final report is expected. */
