@@ -21,6 +21,7 @@ const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'store_path_invalid',
   'store_unmigrated',
   'store_unsupported',
+  'store_unusable_engine',
 ])
 
 const FIRST_PAUSE_MS = 500

@@ -171,6 +171,10 @@ export const UNAVAILABLE = {
     'The tables are missing or outdated, and this role may not create them.',
     'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the store shows.',
   ],
+  store_unusable_engine: [
+    'Tables of the store are in an engine without transactions. Events would be lost or run twice.',
+    'Move them to InnoDB, and check what enforces the other engine, such as `enforce_storage_engine`.',
+  ],
   store_forbidden: [
     'The role lacks privileges on the schema or its tables.',
     'Have their owner grant them, as the guide to the store shows. `cause`, if there is one, says what was refused.',

@@ -116,8 +116,7 @@ export function migrationsText(prefix: string): string {
 /** Creates or changes the tables. Refuses foreign or newer ones and leaves them unchanged. */
 export async function migrate(connections: Connections, prefix: string): Promise<void> {
   const version = await findVersion(connections, prefix)
-  if (version === MIGRATIONS.length) return
-  for (const statement of statements(prefix, version)) {
+  for (const statement of version === MIGRATIONS.length ? [] : statements(prefix, version)) {
     try {
       await connections.run(statement)
     } catch (error) {
@@ -126,6 +125,25 @@ export async function migrate(connections: Connections, prefix: string): Promise
       throw new MessagingWebhooksError('store_unmigrated', detail, { cause: error.cause })
     }
   }
+  await refuseUntransactional(connections, prefix)
+}
+
+/** A server may replace the engine that a statement names (`enforce_storage_engine`). */
+async function refuseUntransactional({ run }: Connections, prefix: string): Promise<void> {
+  const { rows } = await run(
+    `SELECT t.table_name AS name, t.engine AS engine FROM information_schema.tables t
+JOIN information_schema.engines e ON e.engine = t.engine
+WHERE t.table_schema = DATABASE() AND t.table_name IN (${quotedNames(prefix)}) AND e.transactions = 'NO' ORDER BY 1`,
+  )
+  const [first] = rows
+  if (first === undefined) return
+  const repairs = rows.map((row) => `ALTER TABLE \`${rowReader.text(row, 'name')}\` ENGINE = InnoDB;`)
+  const detail = `The engine is ${rowReader.text(first, 'engine')}. Run: ${repairs.join(' ')}`
+  throw new MessagingWebhooksError('store_unusable_engine', detail)
+}
+
+function quotedNames(prefix: string): string {
+  return NAMES.map((name) => `'${prefix}_${name}'`).join(', ')
 }
 
 /** The columns of each table without a default. */
@@ -144,10 +162,9 @@ export const LATEST = MIGRATIONS.length
 
 /** The number of migrations applied. Throws for foreign or newer tables. */
 export async function findVersion({ run }: Connections, prefix: string): Promise<number> {
-  const names = NAMES.map((name) => `'${prefix}_${name}'`).join(', ')
   const { rows } = await run(
     `SELECT t.table_name AS name FROM information_schema.tables t
-WHERE t.table_schema = DATABASE() AND t.table_name IN (${names})`,
+WHERE t.table_schema = DATABASE() AND t.table_name IN (${quotedNames(prefix)})`,
   )
   const found = rows.map((row) => rowReader.text(row, 'name'))
   if (found.length === 0) return 0

@@ -48,6 +48,33 @@ describeMysql('migrations', () => {
     expect(await pendingMysqlMigrations({ uri: MYSQL_URL, prefix: freshPrefix() })).toEqual({ from: 0, to: 1 })
   })
 
+  test('refuses tables in an engine without transactions, with the statements that repair them', TIMEOUT, async () => {
+    const prefix = freshPrefix()
+    const open = async () => mysqlStore({ uri: MYSQL_URL, prefix }).open(HOST)
+    await (await open()).close()
+    await rowsOf(`ALTER TABLE \`${prefix}_payloads\` ENGINE = MyISAM`)
+    const repair = `ALTER TABLE \`${prefix}_payloads\` ENGINE = InnoDB;`
+    const refused = {
+      code: 'store_unusable_engine',
+      message: expect.stringContaining(`MyISAM. Run: ${repair}`) as string,
+    }
+    await expect(open()).rejects.toMatchObject(refused)
+    await rowsOf(repair)
+    await (await open()).close()
+  })
+
+  test('refuses a server that enforces such an engine for new tables', TIMEOUT, async () => {
+    const prefix = freshPrefix()
+    await rowsOf("SET GLOBAL enforce_storage_engine = 'MyISAM'")
+    await rowsOf("SET GLOBAL sql_mode = REPLACE(@@GLOBAL.sql_mode, 'NO_ENGINE_SUBSTITUTION', '')")
+    try {
+      const opening = Promise.resolve(mysqlStore({ uri: MYSQL_URL, prefix }).open(HOST))
+      await expect(opening).rejects.toMatchObject({ code: 'store_unusable_engine' })
+    } finally {
+      await rowsOf('SET GLOBAL enforce_storage_engine = NULL')
+    }
+  })
+
   test.each([
     ['store_foreign', '_payloads', (prefix: string) => [`CREATE TABLE \`${prefix}_payloads\` (theirs TEXT)`]],
     [
