@@ -27,7 +27,7 @@ const CASES = {
   ],
   newer: ['spool_unusable', 'A newer version of this package wrote the file. Update this package.'],
   unsupported: [
-    'spool_unusable',
+    'store_unsupported',
     `Node ${process.versions.node} has no \`node:sqlite\`. Use Node 22.13 or later, built with SQLite, or set the option to false.`,
   ],
   corrupt: ['spool_damaged', 'SQLite reports that the file is corrupt.'],

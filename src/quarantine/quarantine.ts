@@ -98,17 +98,17 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     if (!stopping.signal.aborted) await keeper.open()
   }
 
-  /** The requests that have arrived until now. */
+  /** The requests that have arrived until now. Counted, because the clock may have been set back since. */
   async function* pagesOf(
     only: { readonly uncheckedOf?: readonly (string | undefined)[] } = {},
   ): AsyncGenerator<readonly KeptRequest[]> {
-    const untilMs = clock.now()
-    for (let after = 0; ;) {
-      const page = await keeper.page({ ...only, after, ...A_PAGE })
-      const arrived = page.filter(({ callback }) => callback.arrivedAtMs <= untilMs)
-      if (arrived.length > 0) yield [...names.inOrder(arrived).values()].flat()
+    let left = keeper.size
+    for (let after = 0; left > 0;) {
+      const page = (await keeper.page({ ...only, after, ...A_PAGE })).slice(0, left)
+      if (page.length === 0) return
+      left -= page.length
       after = page.at(-1)?.sequence ?? 0
-      if (page.length === 0 || arrived.length < page.length) return
+      yield [...names.inOrder(page).values()].flat()
     }
   }
 

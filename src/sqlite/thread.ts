@@ -24,12 +24,20 @@ function workerFile(): URL {
   return file
 }
 
+/** The one flag of the process that concerns the thread. */
+const NO_SQLITE = '--no-experimental-sqlite'
+
 /** Without the flags of the process: a preload of the app, which may listen on a port, must not run twice. */
 function startWorker(workerData: Pick<ThreadOptions, 'serves' | 'settings'>): Worker {
   const { NODE_OPTIONS: _, ...env } = process.env
   const name = `messaging-webhooks ${workerData.serves}`
   try {
-    return new Worker(workerFile(), { workerData, name, execArgv: [], env })
+    return new Worker(workerFile(), {
+      workerData,
+      name,
+      execArgv: process.execArgv.filter((flag) => flag === NO_SQLITE),
+      env,
+    })
   } catch (error) {
     if (systemCode(error) !== 'ERR_ACCESS_DENIED') throw error
     throw new MessagingWebhooksError('store_unsupported', 'Node runs with --permission: pass --allow-worker as well.')

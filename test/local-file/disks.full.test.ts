@@ -38,7 +38,7 @@ test.skipIf(noStrace !== undefined)(
 test('a Node without node:sqlite', { timeout: TIME_MS }, async () => {
   const folder = ownFolder()
   const { stdout } = await runProgram(process.execPath, ['--no-experimental-sqlite', PROGRAM, folder])
-  expect(stdout).toContain('spool_unusable')
+  expect(stdout).toContain('store_unsupported')
   expect(stdout).toContain('has no `node:sqlite`. Use Node 22.13 or later')
 })
 
