@@ -226,6 +226,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, handled on
     await expect.poll(() => page.locator('tbody tr').count()).toBe(50)
     await page.getByRole('link', { name: 'Older »' }).click()
     await page.getByRole('link', { name: '« Newest' }).click()
+    // Only the first page has it.
+    await page.getByRole('link', { name: 'Older »' }).waitFor()
     await page.getByRole('checkbox', { name: 'All on this page' }).check()
     isFixed = true
     await click(button('Replay all that match'))
