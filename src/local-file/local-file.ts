@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createListeners } from '../runtime/listeners.ts'
+import { canShare } from '../sqlite/connection.ts'
 import { resolvedPath } from '../sqlite/resolved-path.ts'
 import type { Thread } from '../sqlite/thread.ts'
 import { fileError } from './file-error.ts'
@@ -53,7 +54,7 @@ const OPEN_AGAIN_MS = 5_000
 
 export function createLocalFile({ folder, option, report, maxBytes = MAX_BYTES }: LocalFileOptions): LocalFile {
   const path = join(resolvedPath(folder), FILE_NAME)
-  const settings = { path, option, maxBytes }
+  const settings = { path, option, maxBytes, shared: canShare() }
   const changed = createListeners<FileChange>()
   let thread: Promise<Thread> | undefined
   let cancelOpening = (): void => {}

@@ -9,6 +9,8 @@ import { REQUEST_TABLES, SPOOL_TABLES } from './tables.ts'
 export interface FileSettings extends FilePlace {
   /** Maximum size. Appends to the spool beyond it are rejected. */
   readonly maxBytes: number
+  /** Whether processes can share the file in WAL mode. Default: what this version of SQLite can. */
+  readonly shared?: boolean
 }
 
 export type LocalDatabase = Awaited<ReturnType<typeof openLocalDatabase>>
@@ -31,7 +33,7 @@ export function openLocalDatabase(settings: FileSettings) {
 }
 
 async function openOnce(settings: FileSettings) {
-  const { path, maxBytes } = settings
+  const { path, maxBytes, shared = canShare() } = settings
   const asOurs = (error: unknown): MessagingWebhooksError => fileError(error, settings)
   try {
     makeFolder(dirname(path))
@@ -49,7 +51,7 @@ async function openOnce(settings: FileSettings) {
     const version = checkOurs()
     db.exec('COMMIT')
     // Without WAL, two processes can share the file in every version of SQLite.
-    db.exec(`PRAGMA journal_mode = ${canShare() ? 'WAL' : 'TRUNCATE'}`)
+    db.exec(`PRAGMA journal_mode = ${shared ? 'WAL' : 'TRUNCATE'}`)
     db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     db.exec('PRAGMA secure_delete = ON')
     if (version < MIGRATIONS.length) migrate()

@@ -11,6 +11,8 @@ export interface DatabaseOptions {
   readonly path: string
   readonly synchronous: Durability
   readonly busyTimeoutMs: number
+  /** Whether several processes may have the file open. Default: what this version of SQLite can. */
+  readonly shared?: boolean
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>
@@ -32,7 +34,7 @@ const CACHE_KIB = 65_536
 /** A checkpoint waits for the disk. With SQLite's 1,000 pages the store takes 4 to 8 % fewer events a second. */
 const CHECKPOINT_PAGES = 2_000
 
-async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
+async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() }: DatabaseOptions) {
   const db = await connectTo(path)
   try {
     // Set by PRAGMA, because some Node versions ignore the constructor's option.
@@ -41,7 +43,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
     db.exec('BEGIN')
     checkOurs(db)
     db.exec('COMMIT')
-    if (!canShare()) db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    if (!shared) db.exec('PRAGMA locking_mode = EXCLUSIVE')
     db.exec('PRAGMA journal_mode = WAL')
     // The index of digests has no locality: with the usual 2 MB, each event of a large file reads pages again.
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)

@@ -32,7 +32,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
     open: (host) =>
       openSqlite(
         {
-          database: { path, synchronous, busyTimeoutMs },
+          database: { path, synchronous, busyTimeoutMs, shared },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           workersFolder: `${own}-workers`,
         },

@@ -39,6 +39,8 @@ export async function startUnderLoad(
       expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
     const verdict = judge(cluster.lives, load.record)
     console.log(verdict.summary)
+    // Says why callbacks were refused.
+    if (statuses.has(503)) for (const instance of cluster.instances) console.log((await instance.ask('report')).codes)
     expect(verdict).toMatchObject(wrong)
     return verdict.summary
   }
