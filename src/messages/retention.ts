@@ -52,11 +52,6 @@ export function expire(
   }
 }
 
-/** Nothing in the record will run again, so an engine with its own expiry may drop it once its identities have expired. */
-export function isAtRest({ waiting, dead }: MessageRecord): boolean {
-  return waiting.length === 0 && dead.length === 0
-}
-
 interface EraseRequest {
   readonly key: string
   /** The events to erase, all without it. The key of the message selects its send. */

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import type { Report } from '../messages/event-record.ts'
 import type { NewEvent } from '../messages/event-record.ts'
 import { latestOf } from '../messages/views.ts'
+import type { Claim } from '../dispatch/claim.ts'
 import { admit, claim, digestOf, sample, samplesOf, settleAll } from './samples.ts'
-import { die, itemsOf, recordOf, type ConformanceCase, type Fixture } from './suite.ts'
+import { die, itemsOf, recordOf, until, type ConformanceCase, type Fixture } from './suite.ts'
 
 /** Texts that cause problems in databases, hash tags, joined keys and text columns. */
 const AWKWARD_TEXTS: readonly string[] = [
@@ -73,7 +74,11 @@ function awkwardEvents(of: string): readonly NewEvent[] {
 
 /** Asserts that each event is claimed unchanged and becomes the latest state of its message. */
 async function assertKept(open: Fixture['open'], events: readonly NewEvent[]): Promise<void> {
-  const { claims } = await claim(open)
+  const claims: Claim[] = []
+  await until('each event is due', async () => {
+    claims.push(...(await claim(open)).claims)
+    return claims.length >= events.length
+  })
   const claimed = new Map(claims.map(({ id, raw, record }) => [id, { raw, record }]))
   assert.equal(claimed.size, events.length)
   for (const { id, messageKey, raw, record } of events) {

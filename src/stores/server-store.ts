@@ -42,7 +42,7 @@ export async function openServerStore<Session, Context extends object>(
 ): Promise<MessageStore<Context>> {
   const { host, waking, retention } = options
   const engine = options.createEngine((part) => workers.mayLease(part))
-  const trusted = createTrustedTime(undefined, host.elapsedMs)
+  const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
   const about = () => ({ trustedMs: trusted.ofNow(engine.nowMs()), retention })
   const runner = createSharedRunner({
     engine,

@@ -6,7 +6,9 @@ const HOUR_MS = 3_600_000
 /** A smaller jump does no harm. */
 const TOLERANCE_MS = 60_000
 
-/** `lastMs`: the latest time that the store remembers. Without it, the first reading is trusted. */
+/**
+ * `lastMs`: the latest time that the store remembers, or the time of another clock. Without it, the first reading is trusted.
+ */
 export function createTrustedTime(lastMs: number | undefined, elapsedMs: () => number) {
   /** How far the trusted time is ahead of the monotonic clock. */
   let offsetMs = lastMs === undefined ? undefined : lastMs - elapsedMs()

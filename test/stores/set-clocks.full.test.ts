@@ -3,18 +3,19 @@ import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pruneStep } from '../../src/inbox/pruning.ts'
 import { itemsOf, PAGE } from '../../src/store-conformance/suite.ts'
-import { MYSQL, POSTGRES, type EngineServer } from '../support/servers/engines.ts'
+import { MYSQL, POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
 import { serverFolder } from '../support/servers/own-server.ts'
-import { missingFaketime, settableClock } from '../support/servers/settable-clock.ts'
+import { missingCompiler, settableClock } from '../support/servers/settable-clock.ts'
 import { storeOf } from '../support/servers/store-spec.ts'
 import { admit, claim, eventOf, opened, settleAll } from './postgres/events.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 const SOON = { timeout: 10_000 }
 const MINUTE_MS = 60_000
+const HOUR_S = 3_600
 
-for (const engine of [POSTGRES, MYSQL]) {
-  const missing = engine.missing() ?? missingFaketime()
+for (const engine of [POSTGRES, MYSQL, REDIS]) {
+  const missing = engine.missing() ?? missingCompiler()
   if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
   describe.skipIf(missing !== undefined)(`${engine.name}${missing === undefined ? '' : ` (${missing})`}`, () => {
     const folder = serverFolder('clock')
@@ -29,12 +30,12 @@ for (const engine of [POSTGRES, MYSQL]) {
     })
 
     test('set back by two hours: a waiting event and a retry run within 10 s', TIMEOUT, async () => {
-      clock.set('+0')
+      clock.set(0)
       const open = await opened(await storeOf(server.spec('back')))
       await admit(open, [eventOf('retried')])
       expect(await settleAll(open, await claim(open), { outcome: 'retry', inMs: 1_000 })).toEqual([true])
       await admit(open, [eventOf('waiting')])
-      clock.set('-2h')
+      clock.set(-2 * HOUR_S)
       const run: string[] = []
       async function runDue(): Promise<number> {
         const claims = await claim(open)
@@ -46,8 +47,33 @@ for (const engine of [POSTGRES, MYSQL]) {
       expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     })
 
+    test(
+      'clocks of processes that are an hour apart: events and retries run in time in any of them',
+      TIMEOUT,
+      async () => {
+        clock.set(0)
+        const processes = await Promise.all(
+          [-HOUR_S, 0, HOUR_S].map(async (aheadS) => {
+            const nowMs = (): number => Date.now() + aheadS * 1_000
+            return opened(await storeOf(server.spec('apart')), { nowMs })
+          }),
+        )
+        for (const [index, admitting] of processes.entries())
+          for (const settling of processes) {
+            expect(await admit(admitting, [eventOf(`m${index}${processes.indexOf(settling)}`)])).toEqual(['new'])
+            expect(await settleAll(settling, await claim(settling), { outcome: 'retry', inMs: 500 })).toEqual([true])
+            const again = processes[(index + 1) % processes.length] ?? admitting
+            let retried = await claim(again)
+            await expect
+              .poll(async () => (retried = retried.length > 0 ? retried : await claim(again)).length, SOON)
+              .toBe(1)
+            expect(await settleAll(again, retried)).toEqual([true])
+          }
+      },
+    )
+
     test('40 days ahead: deletes nothing until that has lasted an hour', TIMEOUT, async () => {
-      clock.set('+0')
+      clock.set(0)
       let passedMs = 0
       const elapsedMs = (): number => performance.now() + passedMs
       const open = await opened(await storeOf(server.spec('ahead')), { elapsedMs })
@@ -60,14 +86,17 @@ for (const engine of [POSTGRES, MYSQL]) {
         await claim(open)
         return pruneStep(open)
       }
-      clock.set('+40d')
+      clock.set(40 * 24 * HOUR_S)
       expect(await pruneAfter(0)).toBe(0)
       expect(await pruneAfter(MINUTE_MS)).toBe(0)
-      clock.set('+0')
+      const starting = await opened(await storeOf(server.spec('ahead')))
+      expect(await pruneStep(starting)).toBe(0)
+      clock.set(0)
       expect(await pruneAfter(MINUTE_MS)).toBe(0)
       expect(await pruneAfter(70 * MINUTE_MS)).toBe(0)
       expect(await itemsOf(open, { of: 'events', ...PAGE })).toHaveLength(1)
-      clock.set('+40d')
+      expect(await admit(open, [eventOf('m')])).toEqual(['duplicate'])
+      clock.set(40 * 24 * HOUR_S)
       expect(await pruneAfter(0)).toBe(0)
       expect(await pruneAfter(59 * MINUTE_MS)).toBe(0)
       expect(await pruneAfter(2 * MINUTE_MS)).toBe(1)

@@ -33,7 +33,7 @@ const NO_KEYS: ReadonlySet<string> = new Set()
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): MessageStore {
   const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
   const retention = retentionOf({ retentionDays, deadLetterDays, dedupeDays })
-  const trusted = createTrustedTime(undefined, host.elapsedMs)
+  const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
   // Distinguishes the leases of this process from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
   const walks = createWalks(store)

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../messages/event-record.ts'
 import { encodeSend } from '../codec.ts'
 import { overdueMark, type SendEntry } from '../../messages/record.ts'
 import { storedPayload, type StoredPayload } from '../stored.ts'
-import { HEAD_DIGITS, VERSION_LENGTH } from './scripts.ts'
+import { VERSION_LENGTH } from './scripts.ts'
 
 /** Splits a stored record into its version and its text. */
 export function splitVersion(stored: Buffer): { readonly version: string; readonly state: string } {
@@ -29,6 +29,8 @@ export function splitSend(stored: Buffer | undefined) {
 }
 
 const LINE_FEED = 10
+/** The admission time at the beginning of a payload. */
+const HEAD_DIGITS = 15
 
 /** An admission time as it is stored. */
 export function admissionMark(admittedAtMs: number): number {
@@ -41,7 +43,7 @@ export function encodePayload({ record, raw }: NewEvent, admittedAtMs: number): 
 }
 
 /** The admission time at the beginning of a payload. Undefined if there is none. */
-export function admittedAtMsIn(head: string): number | undefined {
+function admittedAtMsIn(head: string): number | undefined {
   return /^\d{15}/.test(head) ? Number(head.slice(0, HEAD_DIGITS)) : undefined
 }
 

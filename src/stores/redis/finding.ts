@@ -12,12 +12,10 @@ import { versionedIn, type Records, type Stored } from './records.ts'
 import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
-import { idsIn, recordKey } from './writing.ts'
+import { eventPlace, idsIn, recordKey } from './writing.ts'
 
 /** Maximum per call: some milliseconds of the server's time, and as many arguments as a script can pass to a command. */
 const MAX_RESERVED = 500
-/** Keys per step of `aged` from each index of each partition. */
-const AGED_A_PARTITION = 100
 
 async function reserveIn(
   { redis, partitions, times }: Engine,
@@ -51,8 +49,8 @@ export type Finding = ReturnType<typeof createFinding>
 export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
   const { partitions, retention } = engine
   const { all } = partitions
-  /** Position of the walk through sends, by partition. */
-  const sentAfter = new Map<Partition, number>()
+  /** Positions of the walks through old members, by the key of the set. */
+  const walkedTo = new Map<string, number>()
 
   /** Partitions with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
   async function reserveAll(request: DueLookup): ReturnType<typeof reserveIn> {
@@ -104,10 +102,15 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
 
   /** `nowMs`: the trusted time. */
   async function aged({ nowMs, limit }: DueLookup) {
-    const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
-    const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
-    const keys = [...(await keysOfLetters(letters)), ...sent.flat()]
-    return { keys: [...new Set(keys)].slice(0, limit), nextMs: undefined }
+    const { payloadMs, deadLetterMs, dedupeMs } = retention
+    const most = Math.ceil(limit / all.length)
+    const [letters, events, old] = await Promise.all([
+      pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - deadLetterMs, limit }),
+      answered(all.map((partition) => olderThan(nowMs - payloadMs, 'events', partition, most))),
+      answered(all.map((partition) => olderThan(nowMs - dedupeMs, 'records', partition, most))),
+    ])
+    const ofEvents = events.flat().map((member) => eventPlace(member).key)
+    return { keys: [...new Set([...(await keysOfLetters(letters)), ...ofEvents, ...old.flat()])], nextMs: undefined }
   }
 
   async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
@@ -115,16 +118,16 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     return found.flatMap((letter) => letter?.key ?? [])
   }
 
-  /** One step through old sends. Some must be kept, so the next step continues after them. */
-  async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
-    const from = sentAfter.get(partition)
+  /** One step through the old members of a set. Some must be kept, so the next step continues after them. */
+  async function olderThan(ms: number, set: string, partition: Partition, most: number): Promise<readonly string[]> {
+    const name = partition.base + set
+    const from = walkedTo.get(name)
     const least = from === undefined ? '-inf' : `(${from}`
-    const range = ['ZRANGEBYSCORE', 'sent', least, String(mostMs)] as const
-    const found = await membersOf(engine, partition, range, AGED_A_PARTITION)
+    const found = await membersOf(engine, partition, ['ZRANGEBYSCORE', set, least, `(${Math.floor(ms)}`], most)
     const [first, last] = [found[0]?.score, found.at(-1)?.score]
-    if (last === undefined || found.length < AGED_A_PARTITION) sentAfter.delete(partition)
-    // More records of the last time may exist than were read.
-    else sentAfter.set(partition, last === first ? last : last - 1)
+    if (last === undefined || found.length < most) walkedTo.delete(name)
+    // More members of the last time may exist than were read.
+    else walkedTo.set(name, last === first ? last : last - 1)
     return found.map(({ member }) => member)
   }
 

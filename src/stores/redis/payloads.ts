@@ -1,15 +1,11 @@
-/**
- * Payloads, each under a key made of its record key and its id. Searches without an index walk through all keys of a kind in
- * short steps.
- */
+/** Payloads, each under a key made of its record key and its id. */
 import type { EventPlace } from '../engine.ts'
 import type { StoredPayload } from '../stored.ts'
-import { admittedAtMsIn, decodeDead, decodePayload } from './encoding.ts'
+import { decodeDead, decodePayload } from './encoding.ts'
 import { ask, valuesAt, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
-import { list, text } from './replies.ts'
-import { walk as walkScript } from './scripts.ts'
-import { payloadKey } from './writing.ts'
+import { list, scored, text } from './replies.ts'
+import { eventPlace, payloadKey } from './writing.ts'
 
 export function payloadsAt(
   engine: Engine,
@@ -24,10 +20,8 @@ export function payloadsAt(
 
 /** The ids of all payloads of a record. */
 export async function idsLeft(engine: Engine, key: string): Promise<readonly string[]> {
-  const ids = new Set<string>()
-  for await (const found of walk(engine, payloadKey(key, '*'), [engine.partitions.of(key)]))
-    for (const { id } of found) ids.add(id)
-  return [...ids]
+  const places = await placesLike(engine, `*:${key}`, [engine.partitions.of(key)])
+  return places.filter((place) => place.key === key).map(({ id }) => id)
 }
 
 /** The key and the error of a dead letter. */
@@ -36,40 +30,25 @@ export async function deadLetter(engine: Engine, partition: Partition, id: strin
   return Buffer.isBuffer(stored) ? decodeDead(stored) : undefined
 }
 
-/** Keys per script call: one or two milliseconds of the server's time. */
-const KEYS_A_STEP = 500
+/** Members per step: less than a millisecond of the server's time. */
+const MEMBERS_A_STEP = '500'
 
-/** The parts of a key that a walk found. */
-export interface Walked {
-  readonly key: string
-  /** Empty if the key does not belong to an event. */
-  readonly id: string
-  /** The admission time. 0 if unknown. */
-  readonly atMs: number
-}
-
-/** Steps through the keys that match a pattern in these partitions. Keys may appear twice. */
-export async function* walk(
+/** The events whose name matches a pattern, each once. Walks through all events of these partitions in short steps. */
+export async function placesLike(
   engine: Engine,
   pattern: string,
   partitions: readonly Partition[] = engine.partitions.all,
-): AsyncGenerator<readonly Walked[]> {
+): Promise<readonly EventPlace[]> {
+  // A walk may return a member twice.
+  const found = new Set<string>()
   for (const partition of partitions) {
     let cursor = '0'
-    while (cursor !== '') {
-      const step = await stepFrom(engine, partition, cursor, pattern)
-      cursor = step.cursor
-      yield step.found
-    }
+    do {
+      const step = await ask(engine, partition, ['ZSCAN', 'events', cursor, 'MATCH', pattern, 'COUNT', MEMBERS_A_STEP])
+      const [next, members] = list(step)
+      for (const { member } of scored(list(members))) found.add(member)
+      cursor = text(next)
+    } while (cursor !== '0')
   }
-}
-
-export async function stepFrom({ redis }: Engine, { base }: Partition, cursor: string, pattern: string) {
-  const [next, ...keys] = list(await redis.run(walkScript, [`${base}due`], [cursor, pattern, KEYS_A_STEP]))
-  const found = keys.map((one): Walked => {
-    const [name, head] = list(one)
-    const [, key = '', id = ''] = text(name).split(':')
-    return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
-  })
-  return { cursor: text(next), found }
+  return [...found].map(eventPlace)
 }

@@ -39,7 +39,7 @@ export function createRecords(engine: Engine) {
     const conditionals = await Promise.all(
       changes.map(async (change): Promise<Conditional> => {
         const replaced = isUnreadable(change.before) ? await removalOfUnreadable(change.key) : []
-        const commands = [...replaced, ...commandsOf(change, retention)]
+        const commands = [...replaced, ...commandsOf(change, retention, asOfMs)]
         return { key: recordKey(change.key), expected: change.expected ?? '', commands }
       }),
     )

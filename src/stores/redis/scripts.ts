@@ -4,8 +4,7 @@
  * Keys are derived from the prefixes of those in KEYS, so that a client's key prefix is kept. The keys of a partition, after
  * its prefix:
  *
- * - `r:<key>`: a record: the 12 characters of its version, then its text. Expires if it has no waiting event, dead letter or
- *   send
+ * - `r:<key>`: a record: the 12 characters of its version, then its text
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
  * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by when they
@@ -13,7 +12,8 @@
  * - `more`: set of the events that wait behind another one of their record
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
- * - `recent`: sorted set of `<id>:<key>` of the newest events, by admission time; some may be gone
+ * - `records`: sorted set of the keys of all records, by the time of their beginning
+ * - `events`: sorted set of `<id>:<key>` of all events with a payload, by admission time
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`
  */
@@ -132,25 +132,5 @@ for _, set in ipairs({ due, leased }) do
 end
 local values = redis.call('MGET', unpack(texts))
 for at = 1, #keys do answer[at + 2] = { keys[at], values[2 * at - 1], values[2 * at] } end
-return answer
-`)
-
-/** `walk` returns this many bytes of a value: the admission time of a payload. */
-export const HEAD_DIGITS = 15
-
-/**
- * One step through the keys of a partition. ARGV: cursor, pattern of the key without the prefix, number of keys to visit. Returns
- * the next cursor, empty at the end; then for each key found its rest after the prefix and the beginning of its value. Writes
- * nothing.
- */
-export const walk = script(/* lua */ `
-${BASE}
-local base = string.gsub(baseOf(KEYS[1]), '[%*%?%[%]%^%-\\\\]', '\\\\%0')
-local step = redis.call('SCAN', ARGV[1], 'MATCH', base .. ARGV[2], 'COUNT', ARGV[3])
-local answer = { step[1] == '0' and '' or step[1] }
-for _, key in ipairs(step[2]) do
-  local value = redis.pcall('GETRANGE', key, 0, ${HEAD_DIGITS - 1})
-  answer[#answer + 1] = { string.match(key, '}:(.*)$'), type(value) == 'string' and value or '' }
-end
 return answer
 `)

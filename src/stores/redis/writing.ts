@@ -2,7 +2,6 @@
 import type { EventPlace, VersionedChange } from '../engine.ts'
 import { encodeRecord } from '../codec.ts'
 import type { Retention } from '../../messages/commands.ts'
-import { isAtRest } from '../../messages/retention.ts'
 import { dueMark, overdueMark } from '../../messages/record.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { admittedIn } from '../stored.ts'
@@ -18,51 +17,43 @@ export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
 /** Identifies an event in a set of its partition. */
 const memberOf = (key: string, id: string): string => `${key}:${id}`
 
-/** The record key in the name of an event. */
-const messageIn = (member: string): string => member.slice(0, member.indexOf(':'))
-/** The event id in the name of an event. */
-const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
-
-export function commandsOf(change: VersionedChange, retention: Retention): readonly Command[] {
-  const { key, version, after } = change
+/** `nowMs`: when the record begins, if the change creates it. */
+export function commandsOf(change: VersionedChange, { payloadMs }: Retention, nowMs: number): readonly Command[] {
+  const { key, version, before, after } = change
+  const begins = before === undefined && after !== null
   const beside = [
+    ...(begins ? ([['ZADD', 'records', String(Math.floor(nowMs)), key]] as const) : NONE),
     ...storedCommands(change),
     ...sendCommands(change),
     ...indexCommands(change),
     ...behindCommands(change),
-    ...payloadCommands(change, retention),
+    ...payloadCommands(change, payloadMs > 0),
   ]
-  if (after === null) return [...beside, ['UNLINK', recordKey(key)]]
+  if (after === null) return [...beside, ['ZREM', 'records', key], ['UNLINK', recordKey(key)]]
   // A refused command ends the script, so index entries are written before the record and removed after it.
   const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
   return [
     ...beside.filter((command) => !isRemoval(command)),
-    ['SET', recordKey(key), version + encodeRecord(after), ...lifeOf(after, retention)],
+    ['SET', recordKey(key), version + encodeRecord(after)],
     ...beside.filter(isRemoval),
   ]
 }
 
 const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
-/** A record in an index must not expire by itself: `aged` finds it. */
-function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
-  const expires = isAtRest(record) && record.send === undefined
-  return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
-}
+/** A member of the set `events`. The id comes first: pages of events are ordered by time, then by id. */
+const eventMember = (key: string, id: string): string => `${id}:${key}`
 
-/** The newest events of each partition that a page of events finds without a walk through all payloads. */
-export const RECENT = 2_000
-export const recentPlace = (member: string): EventPlace => ({ id: messageIn(member), key: eventIn(member) })
+export function eventPlace(member: string): EventPlace {
+  const end = member.indexOf(':')
+  return { id: member.slice(0, end), key: member.slice(end + 1) }
+}
 
 function storedCommands(change: VersionedChange): readonly Command[] {
   return admittedIn(change).flatMap(({ event, admittedAtMs }): readonly Command[] => {
-    const { id } = event
     return [
-      ['SET', payloadKey(change.key, id), encodePayload(event, admittedAtMs)],
-      // Ordered like the events of a page: by time, then by id.
-      ['ZADD', 'recent', String(admissionMark(admittedAtMs)), `${id}:${change.key}`],
-      // Ids are digests: about one event in 256 shortens the set.
-      ...(id.endsWith('00') ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
+      ['SET', payloadKey(change.key, event.id), encodePayload(event, admittedAtMs)],
+      ['ZADD', 'events', String(admissionMark(admittedAtMs)), eventMember(change.key, event.id)],
     ]
   })
 }
@@ -93,6 +84,7 @@ export function removalOf(key: string, ids: readonly string[], { payloadMs }: Re
     ['UNLINK', sendKey(key)],
     ...changeMore('SREM', key, ids),
     ...ids.flatMap(letterRemoval),
+    ...ids.map((id): Command => ['ZREM', 'events', eventMember(key, id)]),
     ...ids.map((id): Command => ['PEXPIRE', payloadKey(key, id), lifeMs]),
   ]
 }
@@ -120,17 +112,17 @@ function sendCommands({ key, before, after }: VersionedChange): readonly Command
   return [send === undefined ? ['UNLINK', sendKey(key)] : ['SET', sendKey(key), encodeStoredSend(send)]]
 }
 
-/** The commands that remove a record also remove its payloads. */
-function payloadCommands(
-  { key, before, after, payloads }: VersionedChange,
-  { payloadMs }: Retention,
-): readonly Command[] {
-  const removal = (id: string): Command => ['UNLINK', payloadKey(key, id)]
+/** The commands that remove a record also remove its payloads. `keepsSettled`: the payloads of settled events, for a time. */
+function payloadCommands({ key, before, after, payloads }: VersionedChange, keepsSettled: boolean): readonly Command[] {
+  const removal = (id: string): readonly Command[] => [
+    ['ZREM', 'events', eventMember(key, id)],
+    ['UNLINK', payloadKey(key, id)],
+  ]
   const revived = before?.dead.filter(({ id }) => after?.dead.some((entry) => entry.id === id) !== true) ?? NONE
   const gone = before === undefined || after !== null ? NONE : idsIn(before)
   return [
     ...revived.flatMap(({ id }) => letterRemoval(id)),
-    ...gone.map(removal),
+    ...gone.flatMap(removal),
     ...payloads.flatMap((change): readonly Command[] => {
       const { id } = change
       switch (change.becomes) {
@@ -142,10 +134,9 @@ function payloadCommands(
           ]
         }
         case 'settled':
-          // PEXPIRE with 0 removes the payload at once.
-          return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
+          return keepsSettled ? NONE : removal(id)
         case 'removed':
-          return [removal(id)]
+          return removal(id)
         case 'stored':
         case 'pending':
           return NONE
