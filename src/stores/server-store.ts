@@ -4,6 +4,7 @@ import type { Awaitable, Due, DueRequest, MessageStore, StoreHost } from '../inb
 import type { AnswerOf, Command, Retention } from '../messages/commands.ts'
 import { catchUp } from './catch-up.ts'
 import { createSharedRunner } from './compare-and-set.ts'
+import { deferring } from './deferring.ts'
 import type { SharedEngine, VersionedChange } from './engine.ts'
 import { createScan } from './lists.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
@@ -119,7 +120,7 @@ export async function openServerStore<Session, Context extends object>(
   const engineOfTransactions = options.transactions
   let closing: Promise<void> | undefined
   return {
-    run,
+    run: deferring(run),
     due,
     scan: createScan(engine),
     counts: engine.counts,
