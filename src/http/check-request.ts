@@ -29,7 +29,7 @@ export function checkNoRequest(kind: unknown): void {
     )
 }
 
-const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
+const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'waitUntil']
 
 /** Written by hand, because it runs for every request. */
 export function checkRequest(request: unknown): asserts request is CallbackRequest {

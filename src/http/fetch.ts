@@ -14,8 +14,6 @@ export type FetchHandler = (request: Request, context?: object) => Promise<Respo
 export interface FetchContext {
   /** Keeps the platform from freezing the process until this promise resolves: after the first attempt of the handlers. */
   waitUntil?(work: Promise<unknown>): unknown
-  /** The sender's address. It helps the quarantine keep real callbacks during a flood of forgeries. */
-  readonly remoteAddress?: string | undefined
 }
 
 /** `.text()` drops a BOM and replaces invalid UTF-8, after which no signature can be checked. */
@@ -25,7 +23,7 @@ const FIX =
 /**
  * Creates the handler for the callbacks of one URL. `kind` is the callback type registered for it; without one, delivery
  * reports are recognised by their shape. `proof` overrides the receiver's option for this URL. The second argument of the
- * handler may be any object; it reads the fields of `FetchContext`. Throws an `OptionsError` for an unknown kind, policy or
+ * handler may be any object; it calls its `waitUntil`, if it has one. Throws an `OptionsError` for an unknown kind, policy or
  * option. Contract, service.md#callback-receiver.
  */
 export function receiverHandler(
@@ -43,7 +41,6 @@ export function receiverHandler(
       method,
       headers,
       body: bodyUsed || body?.locked === true ? { parsed: undefined, fix: FIX } : body && piecesOf(body),
-      remoteAddress: typeof context.remoteAddress === 'string' ? context.remoteAddress : undefined,
       waitUntil: typeof context.waitUntil === 'function' ? (work) => void context.waitUntil?.(work) : undefined,
     })
     return new Response(answer.body ?? null, answer)

@@ -15,8 +15,8 @@ export interface LambdaEvent {
   readonly httpMethod?: string
   readonly requestContext?:
     | {
-        readonly http?: { readonly method: string; readonly sourceIp: string }
-        readonly identity?: { readonly sourceIp: string }
+        readonly http?: { readonly method: string }
+        readonly identity?: object
         readonly elb?: object
       }
     | null
@@ -76,7 +76,7 @@ const FIX = 'Remove the middleware that parses bodies before this handler: event
 /** Throws an `OptionsError` if the event is not a request. */
 function requestOf(event: LambdaEvent | null | undefined): CallbackRequest {
   const { requestContext, ...request } = event ?? {}
-  const { http, identity } = requestContext ?? {}
+  const http = requestContext?.http
   const { body, isBase64Encoded, multiValueHeaders, headers } = request
   const method = http?.method ?? request.httpMethod
   if (method === undefined)
@@ -89,7 +89,6 @@ function requestOf(event: LambdaEvent | null | undefined): CallbackRequest {
     // If both forms are present, only the lists contain every value.
     headers: multiValueHeaders ?? headers ?? {},
     body: typeof body === 'string' ? Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') : parsed,
-    remoteAddress: (http ?? identity)?.sourceIp,
   }
 }
 

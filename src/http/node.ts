@@ -96,8 +96,6 @@ export function createNodeIntake(options: NodeOptions) {
   ): void {
     const arrivedAtMs = bodies.clock.now()
     const trace = traceContext?.()
-    // The address is no longer available after the connection has closed.
-    const { remoteAddress } = request.socket
     captureBody(request, bodies, (captured) => {
       const isTooLarge = captured.kind === 'failed' && captured.reason === 'body_too_large'
       const to: Answerable = { request, response, server, isTooLarge }
@@ -108,7 +106,7 @@ export function createNodeIntake(options: NodeOptions) {
         // are already scheduled.
         if (!isTurn) machine.soon(writeReady)
         isTurn = true
-        const callback = { kind, policy, signatures, contentEncoding, captured, arrivedAtMs, trace, remoteAddress }
+        const callback = { kind, policy, signatures, contentEncoding, captured, arrivedAtMs, trace }
         const given = receive(callback)
         if (given instanceof Promise)
           given.then(

@@ -24,8 +24,6 @@ export interface CallbackRequest {
    * cannot be checked. `{ parsed: undefined }` means that nothing is left. Undefined is an empty body.
    */
   readonly body?: RequestBody | null | undefined
-  /** The sender's address. It helps the quarantine keep real callbacks during a flood of forgeries. */
-  readonly remoteAddress?: string | undefined
   /**
    * For platforms that freeze the process after the answer. Called before the answer if this callback brought a new event, with
    * a promise that resolves after the first attempt of its handlers or after `handlerTimeoutMs`. The promise never rejects.
@@ -79,9 +77,9 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
   const trace = options.traceContext?.()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
   const captured = await readBody(request.body, announced, options.bodies)
-  const { kind, proof: policy = options.policy, remoteAddress, waitUntil } = request
-  const given = { kind, policy, signatures, contentEncoding, remoteAddress }
-  const answer = await options.receive({ ...given, captured, arrivedAtMs, trace, waitUntil })
+  const { kind, proof: policy = options.policy, waitUntil } = request
+  const given = { kind, policy, signatures, contentEncoding, captured, arrivedAtMs, trace, waitUntil }
+  const answer = await options.receive(given)
   return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer) : answer
 }
 

@@ -37,11 +37,11 @@ const INSERT_EVENT = /* sql */ `
 INSERT INTO spool (id, slot, fields, raw, error)
 VALUES (iif(EXISTS (SELECT 1 FROM spool WHERE id = ?1), NULL, ?1), ?2, ?3, ?4, ?5)`
 const INSERT_REQUEST = /* sql */ `
-INSERT OR IGNORE INTO requests (sequence, digest, class, rank, network, project, unchecked, arrived, size, fields, raw)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT OR IGNORE INTO requests (sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const EVENTS = 'SELECT id, slot, fields, raw, error FROM spool ORDER BY id'
 const REQUESTS = /* sql */ `
-SELECT sequence, digest, class, rank, network, project, unchecked, arrived, size, fields, raw
+SELECT sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw
 FROM requests ORDER BY sequence`
 
 type Statement = ReturnType<DatabaseSync['prepare']>

@@ -8,7 +8,6 @@ export interface PackedRequest {
   readonly digest: string
   readonly class: number
   readonly rank: number
-  readonly network: string | undefined
   readonly project: string | undefined
   readonly unchecked: boolean
   readonly arrivedAtMs: number
@@ -47,12 +46,10 @@ export interface PageOfRequests {
 const SEQUENCES_A_MS = 1_024
 /** What a row takes beside its texts and its body, with its places in the indexes; about 250 bytes, measured. */
 const BYTES_A_ROW = 256
-/** The share of a half of the budget that one network keeps while others need space. */
-const BOUND = 1 / 4
 /** Of the requests with equal rank, the earliest three quarters stay, and then the latest. */
-const STAYING = 3 / 4
-/** Evicts this much of the budget at once, because each choice reads an index. */
-const FREED = 1 / 16
+export const STAYING = 3 / 4
+/** Evicts this much of the budget at once, because each choice reads many requests. */
+export const FREED = 1 / 16
 const SMALL_FILE_BYTES = 16 * 1024 * 1024
 
 export function createRequestTable({ db, transaction }: LocalDatabase) {
@@ -60,8 +57,8 @@ export function createRequestTable({ db, transaction }: LocalDatabase) {
   const find = prepare('SELECT sequence, class FROM requests WHERE digest = ?')
   const lastSequence = prepare('SELECT coalesce(max(sequence), 0) AS sequence FROM requests')
   const insert = prepare(/* sql */ `
-INSERT INTO requests (sequence, digest, class, rank, network, project, unchecked, arrived, size, fields, raw)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+INSERT INTO requests (sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const removeOne = prepare('DELETE FROM requests WHERE sequence = ?')
   const removeAll = prepare('DELETE FROM requests')
   const removeOld = prepare('DELETE FROM requests WHERE arrived <= ?')
@@ -76,14 +73,11 @@ WHERE sequence > ? AND unchecked = 1 AND coalesce(project, '') IN (SELECT coales
 ORDER BY sequence`)
   const uncheckedNames = prepare(/* sql */ `
 SELECT project, count(*) AS count FROM requests WHERE unchecked = 1 GROUP BY project ORDER BY count DESC, random() LIMIT ?`)
-  const crowding = prepare(/* sql */ `
-SELECT network FROM requests WHERE (class = 0) = ? AND network IS NOT NULL GROUP BY network HAVING sum(size) > ?`)
   const topRank = prepare('SELECT max(rank) AS rank FROM requests WHERE (class = 0) = ?')
   const countOfRank = prepare('SELECT count(*) AS count FROM requests WHERE (class = 0) = ? AND rank = ?')
   const atPlace = prepare(/* sql */ `
 SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequence LIMIT 1 OFFSET ?`)
   const ofRank = 'SELECT sequence, size, class FROM requests WHERE (class = 0) = ? AND rank = ?'
-  const ofCrowd = prepare(`${ofRank} AND network IN (SELECT value FROM json_each(?)) ORDER BY sequence DESC`)
   const from = prepare(`${ofRank} AND sequence >= ? ORDER BY sequence`)
   const before = prepare(`${ofRank} AND sequence < ? ORDER BY sequence DESC`)
   const leastLikely = 3
@@ -130,11 +124,9 @@ SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequen
       for (const sequence of victims) removeOne.run(sequence)
     }
 
-    const networks = JSON.stringify(crowding.all(isProved, maxBytes * BOUND).map(({ network }) => network))
     while (excess > 0) {
       const rank = topRank.get(isProved)?.['rank']
       if (typeof rank !== 'number') break
-      remove(ofCrowd.iterate(isProved, rank, networks))
       const count = Number(countOfRank.get(isProved, rank)?.['count'])
       const boundary = Number(atPlace.get(isProved, rank, Math.floor(count * STAYING))?.['sequence'] ?? 0)
       remove(from.iterate(isProved, rank, boundary))
@@ -151,16 +143,15 @@ SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequen
       if (Number(known['class']) <= request.class) return
       removeOne.run(Number(known['sequence']))
     }
-    const { network, project, fields, arrivedAtMs } = request
+    const { project, fields, arrivedAtMs } = request
     const last = Number(lastSequence.get()?.['sequence'])
     const sequence = Math.max(last + 1, Math.floor(arrivedAtMs) * SEQUENCES_A_MS)
-    const size = raw.length + fields.length + (network?.length ?? 0) + 2 * (project?.length ?? 0) + BYTES_A_ROW
+    const size = raw.length + fields.length + 2 * (project?.length ?? 0) + BYTES_A_ROW
     insert.run(
       sequence,
       digest,
       request.class,
       request.rank,
-      network ?? null,
       project ?? null,
       Number(request.unchecked),
       Math.floor(arrivedAtMs),

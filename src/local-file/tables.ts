@@ -29,7 +29,6 @@ CREATE TABLE requests (
   class INTEGER NOT NULL,
   -- What is evicted first.
   rank INTEGER NOT NULL,
-  network TEXT,
   project TEXT,
   -- 1 if its credentials could not be looked up.
   unchecked INTEGER NOT NULL,
@@ -41,7 +40,6 @@ CREATE TABLE requests (
 ) STRICT;
 CREATE UNIQUE INDEX requests_by_digest ON requests (digest);
 CREATE INDEX requests_by_rank ON requests (class = 0, rank, sequence);
-CREATE INDEX requests_by_network ON requests (class = 0, network, size);
 CREATE INDEX requests_by_arrival ON requests (arrived);
 CREATE INDEX requests_unchecked ON requests (project) WHERE unchecked = 1;
 

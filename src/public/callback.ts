@@ -19,8 +19,6 @@ export interface ArrivedCallback {
   readonly arrivedAtMs: number
   /** The trace when the request began: after reading the body, the app's span may have ended. */
   readonly trace?: TraceContext | undefined
-  /** The peer of the connection, possibly a proxy. Undefined if unknown. */
-  readonly remoteAddress: string | undefined
   /** Receives a promise of the first attempt at the event, if the runtime must wait for it. */
   readonly waitUntil?: ((attempted: Promise<void>) => void) | undefined
 }

@@ -2,6 +2,7 @@
 import type { RefusalCode } from '../public/error-table.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { ArrivedCallback, Captured } from '../public/callback.ts'
+import { FREED, STAYING } from '../local-file/request-table.ts'
 import type { ReadBody } from '../verify/body.ts'
 import { LONGEST_LOOKED_UP } from '../verify/credentials.ts'
 import { isEnough, readSignatureHeader } from '../verify/authenticate.ts'
@@ -23,7 +24,7 @@ export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOur
  */
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
 
-/** A request with its original bytes, so that it can be proved later. Its address is reduced to the network. */
+/** A request with its original bytes, so that it can be proved later. */
 export interface ExactCallback extends ArrivedCallback {
   readonly captured: Extract<Captured, { readonly kind: 'exact' }>
 }
@@ -58,7 +59,7 @@ export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
   const { captured, signatures } = callback
   if (captured.kind !== 'exact') return undefined
   if (captured.bytes.length === 0 && typeof readSignatureHeader(signatures) !== 'object') return undefined
-  return { ...callback, captured, remoteAddress: networkOf(callback.remoteAddress) }
+  return { ...callback, captured }
 }
 
 export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refused): Standing {
@@ -98,28 +99,8 @@ function isProvable({ signatures, policy }: ExactCallback, { fields }: ReadBody)
   return isEnough(policy, { signed, keyed: typeof authKey === 'string' && authKey !== '' })
 }
 
-/**
- * The part of the address that a sender cannot choose: a whole IPv4 address, or the first 64 bits of an IPv6 address, because
- * networks assign those as a block. Idempotent.
- */
-export function networkOf(remoteAddress: string | undefined): string | undefined {
-  if (remoteAddress === undefined || !remoteAddress.includes(':') || remoteAddress.endsWith('/64')) return remoteAddress
-  const dotted = remoteAddress.slice(remoteAddress.lastIndexOf(':') + 1)
-  if (dotted.includes('.') && remoteAddress.toLowerCase().startsWith('::ffff:')) return dotted
-  const [head = '', tail] = remoteAddress.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  while (tail !== undefined && groups.length + after.length < 8) groups.push('0')
-  return `${[...groups, ...after].slice(0, 4).join(':')}::/64`
-}
-
 /** Every documented callback is smaller. */
 const SMALL_BYTES = 4 * 1024
-/** The share of a budget that one network, or one project name, keeps while others need space. */
-const BOUND = 1 / 4
-const STAYING = 3 / 4
-/** Evicts this much of the budget at once, because each choice examines all requests. */
-const FREED = 1 / 16
 /** Overhead of a request beyond its bytes and texts; about 900 bytes, measured. */
 const BYTES_A_REQUEST = 1_024
 /** Greater than any size rank. */
@@ -150,26 +131,19 @@ export function isLikelyReal({ class: name }: KeptRequest): boolean {
 
 /** What a request takes of the budget. */
 export function bytesOf({ callback, project }: KeptRequest): number {
-  const { captured, signatures, contentEncoding, remoteAddress } = callback
+  const { captured, signatures, contentEncoding } = callback
   const texts = signatures.reduce((sum, value) => sum + value.length, contentEncoding?.length ?? 0)
-  return captured.bytes.length + texts + (project?.length ?? 0) + (remoteAddress?.length ?? 0) + BYTES_A_REQUEST
+  return captured.bytes.length + texts + (project?.length ?? 0) + BYTES_A_REQUEST
 }
 
 /**
- * The requests to evict from a full budget, given in order of arrival: first those that no key can prove, then the largest bodies,
- * then those of a network and a project name with too large a share. Of equal ones, the earliest three quarters stay, and then
- * the latest.
+ * The requests to evict from a full budget, given in order of arrival: first those that no key can prove, then the largest bodies.
+ * Of equal ones, the earliest three quarters stay, and then the latest.
  */
 export function excessOf(requests: readonly KeptRequest[], maxBytes: number): readonly KeptRequest[] {
-  const ofNetwork = shares(requests, maxBytes, ({ callback }) => callback.remoteAddress)
-  const ofProject = shares(requests, maxBytes, ({ project }) => project)
-  const byRank = Map.groupBy(
-    requests,
-    (request) => rankOf(request) + (ofNetwork(request.callback.remoteAddress) + ofProject(request.project)) / 4,
-  )
   let excess = requests.reduce((sum, request) => sum + bytesOf(request), -maxBytes * (1 - FREED))
   const evicted: KeptRequest[] = []
-  for (const [, alike] of [...byRank].sort(([a], [b]) => b - a)) {
+  for (const [, alike] of [...Map.groupBy(requests, rankOf)].sort(([a], [b]) => b - a)) {
     const stay = Math.floor(alike.length * STAYING)
     for (const request of [...alike.slice(stay), ...alike.slice(0, stay).reverse()]) {
       if (excess <= 0) return evicted
@@ -184,14 +158,4 @@ export function excessOf(requests: readonly KeptRequest[], maxBytes: number): re
 export function rankOf({ class: name, callback }: Pick<KeptRequest, 'class' | 'callback'>): number {
   const unprovable = name === 'rest' ? UNPROVABLE_RANK : 0
   return unprovable + Math.max(0, Math.ceil(Math.log2(callback.captured.bytes.length / SMALL_BYTES)))
-}
-
-/** The part of the budget that the requests with the same trait take: 0 up to `BOUND`, and at most 1. */
-function shares<T>(requests: readonly KeptRequest[], maxBytes: number, traitOf: (request: KeptRequest) => T) {
-  const bytes = new Map<T, number>()
-  for (const request of requests) bytes.set(traitOf(request), (bytes.get(traitOf(request)) ?? 0) + bytesOf(request))
-  return (trait: T): number => {
-    const share = (bytes.get(trait) ?? 0) / maxBytes
-    return share > BOUND ? Math.min(share, 1) : 0
-  }
 }

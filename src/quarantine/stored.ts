@@ -22,7 +22,6 @@ export function packRequest(request: KeptRequest): PackedRequest {
     digest: id,
     class: QUARANTINE_CLASSES.indexOf(standing.class),
     rank: rankOf(request),
-    network: callback.remoteAddress,
     project: standing.project,
     unchecked: standing.unchecked,
     arrivedAtMs: callback.arrivedAtMs,
@@ -82,7 +81,6 @@ function requestIn({ sequence, digest, fields, raw }: RequestRow): KeptRequest |
       ...rest,
       kind: rest.kind,
       contentEncoding: rest.contentEncoding,
-      remoteAddress: rest.remoteAddress,
       captured: { kind: 'exact', decoded, bytes },
     },
   }

@@ -70,19 +70,6 @@ test('calls waitUntil on its own object, with a promise that ends after the firs
   expect({ order, count: platform.works.length }).toEqual({ order: ['answered', 'handled'], count: 1 })
 })
 
-test('the receiver gets the address that a platform passes', async () => {
-  const { receiver } = handling()
-  const addresses: unknown[] = []
-  const handle = receiverHandler({
-    receive(request) {
-      addresses.push(request.remoteAddress)
-      return receiver.receive(request)
-    },
-  })
-  for (const remoteAddress of ['192.0.2.7', undefined]) await handle(signed(), { remoteAddress })
-  expect(addresses).toEqual(['192.0.2.7', undefined])
-})
-
 test("a mount's own policy overrides the option, and a misspelt one is rejected", async () => {
   expect((await handling({}, { proof: 'authKey' }).handle(signed())).status).toBe(401)
   const { receiver } = handling()

@@ -103,7 +103,7 @@ function receiverOf(options: SomeOptions = {}): Receiver {
 /** An event of an HTTP API, with a minute to handle it. */
 function signed(body = reportText()): LambdaEvent {
   return {
-    requestContext: { http: { method: 'POST', sourceIp: '192.0.2.1' } },
+    requestContext: { http: { method: 'POST' } },
     headers: { 'x-service-signature': signatureOf(body) },
     body,
     isBase64Encoded: false,

@@ -11,7 +11,6 @@ export function refusedWith(bytes: Buffer, fields: Partial<ExactCallback> = {}):
     contentEncoding: undefined,
     captured: { kind: 'exact', decoded: false, bytes },
     arrivedAtMs: 0,
-    remoteAddress: undefined,
     ...fields,
   }
 }

@@ -2,5 +2,5 @@ import { answer } from './receiver.mjs'
 
 Deno.serve(
   { port: 0, hostname: '127.0.0.1', onListen: ({ port }) => console.log(`listening on ${port}`) },
-  (request, info) => answer(request, { remoteAddress: info.remoteAddr.hostname }),
+  (request) => answer(request),
 )
