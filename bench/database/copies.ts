@@ -105,16 +105,18 @@ export async function copyInRedis(
       if (record !== null && payload !== null) found.push([id, record, payload])
     }
   const newest = found.toSorted(([, , one], [, , other]) => (one < other ? 1 : -1)).slice(0, originals)
-  const life = { expiration: { type: 'PX', value: 6 * 86_400_000 } } as const
   for (let copy = 0; copy < copies; copy += 1) {
-    const time = String(fromMs + copy * gapMs).padStart(TIME_DIGITS, '0')
+    const score = fromMs + copy * gapMs
+    const time = String(score).padStart(TIME_DIGITS, '0')
     await Promise.all(
       newest.flatMap(([id, record, payload]) => {
         const key = randomBytes(16).toString('hex')
         const base = baseOf(key)
         return [
-          client.set(`${base}r:${key}`, record, life),
-          client.set(`${base}p:${key}:${id}`, time + payload.slice(TIME_DIGITS), life),
+          client.set(`${base}r:${key}`, record),
+          client.zAdd(`${base}records`, { score, value: key }),
+          client.set(`${base}p:${key}:${id}`, time + payload.slice(TIME_DIGITS)),
+          client.zAdd(`${base}events`, { score, value: `${id}:${key}` }),
         ]
       }),
     )

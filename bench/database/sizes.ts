@@ -122,17 +122,24 @@ const ENGINES: Readonly<Record<SharedStore, (place: string) => Promise<Engine>>>
     const fileBefore = await info('persistence', 'aof_current_size')
     return {
       async sizes() {
-        const payloads = await withClient(async (client) => {
-          let bytes = 0
-          for await (const keys of client.scanIterator({ MATCH: `bench-${place}:{*}:p:*`, COUNT: 1_000 }))
-            for (const each of await Promise.all(keys.map((key) => client.memoryUsage(key)))) bytes += each ?? 0
-          return bytes
-        })
+        const memoryOf = (pattern: string): Promise<number> =>
+          withClient(async (client) => {
+            let bytes = 0
+            for await (const keys of client.scanIterator({ MATCH: `bench-${place}:{*}:${pattern}`, COUNT: 1_000 }))
+              for (const each of await Promise.all(keys.map((key) => client.memoryUsage(key, { SAMPLES: 1_000 }))))
+                bytes += each ?? 0
+            return bytes
+          })
+        const [payloads, ofEvents, ofRecords] = [
+          await memoryOf('p:*'),
+          await memoryOf('events'),
+          await memoryOf('records'),
+        ]
         const all = (await info('memory', 'used_memory')) - memoryBefore
         const log = (await info('persistence', 'aof_current_size')) - fileBefore
         return {
-          payloads: { table: payloads, indexes: undefined },
-          records: { table: all - payloads, indexes: undefined },
+          payloads: { table: payloads, indexes: ofEvents },
+          records: { table: all - payloads - ofEvents - ofRecords, indexes: ofRecords },
           all,
           ...(Number.isNaN(log) ? {} : { log }),
         }
