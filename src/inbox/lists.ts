@@ -54,7 +54,7 @@ export function isMeant(filter: EventFilter, event: StoredEvent): boolean {
 }
 
 /** An unknown time is in no range. */
-export function isInTime({ fromMs = -Infinity, toMs = Infinity }: EventFilter, atMs: number | undefined): boolean {
+function isInTime({ fromMs = -Infinity, toMs = Infinity }: EventFilter, atMs: number | undefined): boolean {
   return atMs !== undefined && atMs >= fromMs && atMs < toMs
 }
 
