@@ -24,19 +24,26 @@ function workerFile(): URL {
   return file
 }
 
-/** The one flag of the process that concerns the thread. */
 const NO_SQLITE = '--no-experimental-sqlite'
+/** Yarn's Plug'n'Play: without these files, Node finds no package. */
+const PNP_FILE = /\.pnp\.(cjs|loader\.mjs)"?$/
 
-/** Without the flags of the process: a preload of the app, which may listen on a port, must not run twice. */
+/** The flags that concern the thread. A preload of the app, which may listen on a port, must not run twice. */
+function flagsOfThread(flags: readonly string[]): readonly string[] {
+  return flags.filter((flag, index) => {
+    const isFollowedByPnp = flag.startsWith('-') && PNP_FILE.test(flags[index + 1] ?? '')
+    return flag === NO_SQLITE || PNP_FILE.test(flag) || isFollowedByPnp
+  })
+}
+
 function startWorker(workerData: Pick<ThreadOptions, 'serves' | 'settings'>): Worker {
-  const { NODE_OPTIONS: _, ...env } = process.env
-  const name = `messaging-webhooks ${workerData.serves}`
+  const options = process.env['NODE_OPTIONS']?.match(/(?:[^\s"]|"[^"]*")+/g) ?? []
   try {
     return new Worker(workerFile(), {
       workerData,
-      name,
-      execArgv: process.execArgv.filter((flag) => flag === NO_SQLITE),
-      env,
+      name: `messaging-webhooks ${workerData.serves}`,
+      execArgv: [...flagsOfThread(process.execArgv)],
+      env: { ...process.env, NODE_OPTIONS: flagsOfThread(options).join(' ') },
     })
   } catch (error) {
     if (systemCode(error) !== 'ERR_ACCESS_DENIED') throw error

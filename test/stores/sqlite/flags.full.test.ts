@@ -37,19 +37,33 @@ function preloadIn(folder: string): string {
   return path
 }
 
+/** Stands for the loader of Yarn's Plug'n'Play, without which the thread would find no package. */
+function pnpIn(folder: string): string {
+  const path = join(folder, '.pnp.cjs')
+  writeFileSync(path, "console.log('loader in', require('node:worker_threads').isMainThread ? 'main' : 'thread')")
+  return path
+}
+
 interface Case {
   readonly is: string
   readonly flags: (folder: string) => readonly string[]
   readonly inVariable?: boolean
+  readonly prints?: string
 }
 
 const CASES: readonly Case[] = [
   { is: '--watch', flags: () => ['--watch'] },
   { is: '--import', flags: (folder) => ['--import', preloadIn(folder)] },
   { is: '--import in NODE_OPTIONS', flags: (folder) => ['--import', preloadIn(folder)], inVariable: true },
+  {
+    is: "the loader of Yarn's Plug'n'Play, and another preload",
+    flags: (folder) => ['--require', pnpIn(folder), '--import', preloadIn(folder)],
+    inVariable: true,
+    prints: 'loader in thread',
+  },
 ]
 
-test.each(CASES)('node with $is', { timeout: 60_000 }, async ({ flags: flagsIn, inVariable = false }) => {
+test.each(CASES)('node with $is', { timeout: 60_000 }, async ({ flags: flagsIn, inVariable = false, prints = '' }) => {
   const folder = ownFolder()
   const flags = flagsIn(folder)
   const app = appIn(folder)
@@ -62,6 +76,7 @@ test.each(CASES)('node with $is', { timeout: 60_000 }, async ({ flags: flagsIn, 
     stream?.setEncoding('utf8').on('data', (text: string) => (printed += text))
   await expect.poll(() => printed, { timeout: 40_000 }).toContain('handled m')
   expect(printed).not.toContain('Error')
+  expect(printed).toContain(prints)
 })
 
 test('node with --permission says what it lacks, and fails for good', { timeout: 60_000 }, async () => {
