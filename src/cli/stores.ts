@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { MessageStore, Store, StoreCapabilities, StoreHost } from '../inbox/store.ts'
-import { elapsedMs, systemClock } from '../runtime/clock.ts'
+import { monotonicMs, systemClock } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { flag, usage, wholeNumber, CliError, readVariable } from './command.ts'
 import type { Terminal } from './terminal.ts'
@@ -86,7 +86,7 @@ export async function onStore(
 /** A host that leases nothing. */
 const LOOKING: StoreHost = {
   nowMs: systemClock().now,
-  elapsedMs: elapsedMs(),
+  elapsedMs: monotonicMs,
   onWork() {},
   onLost() {},
   inFlight: () => undefined,

@@ -5,6 +5,7 @@
 import { asOurs } from '../public/errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
 import { claimDue, type Claim, type Claimed, type ClaimRequest } from './claim.ts'
+import { createClaimTimer } from './claim-timer.ts'
 import type { Slots } from './slots.ts'
 import type { Waiting } from './waiting.ts'
 import type { DispatchOptions, Observers, Opened, Phase } from './work.ts'
@@ -41,12 +42,8 @@ interface ClaimLoopOptions extends Pick<
 
 export function createClaimLoop(options: ClaimLoopOptions) {
   const { clock, availability, concurrency, storeTimeoutMs, report, slots, waiting, observers, phase } = options
+  const timer = createClaimTimer(clock, wake)
   let isWoken = false
-  /** When the timer fires. */
-  let timerMs = Infinity
-  let cancelTimer = (): void => {}
-  /** When something announced to this process may be due. A claim that began before the announcement does not know of it. */
-  let announcedDueMs = Infinity
   /** Consecutive full claims. Assumes a backlog at start. */
   let fullClaims = BACKLOG
   let turns = 0
@@ -59,17 +56,6 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     if (!loop.isClaiming) clock.soon(() => void claimWhileWoken())
   }
 
-  /** Claims at `dueMs`, or earlier for something that was announced. */
-  function setTimer(dueMs: number): void {
-    cancelTimer()
-    timerMs = Math.min(dueMs, announcedDueMs)
-    cancelTimer = clock.setTimer(() => {
-      if (timerMs >= announcedDueMs) announcedDueMs = Infinity
-      timerMs = Infinity
-      wake()
-    }, timerMs - clock.now())
-  }
-
   /** Claims again as long as there are new wake-ups. */
   async function claimWhileWoken(): Promise<void> {
     loop.isClaiming = true
@@ -79,14 +65,14 @@ export function createClaimLoop(options: ClaimLoopOptions) {
         // Counted from here, so that the time of the answer, in which the process may be suspended, delays no event.
         const askedMs = clock.now()
         const nextInMs = await claimNow()
-        if (nextInMs !== undefined) setTimer(askedMs + nextInMs)
+        if (nextInMs !== undefined) timer.set(askedMs + nextInMs)
       }
     } catch (error) {
       // The claim failed, so assume a backlog.
       filled(BACKLOG)
       availability.begin('dispatch', asOurs(error, 'store_failed'))
       isWoken = false
-      setTimer(clock.now() + STORE_PAUSE_MS)
+      timer.set(clock.now() + STORE_PAUSE_MS)
     } finally {
       loop.isClaiming = false
       waiting.changed()
@@ -127,16 +113,9 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     filled(claims.length < request.limit ? 0 : fullClaims + 1)
     loop.foundNothing = claims.length === 0
     turns += 1
-    waitingSinceMs = fullClaims > 0 ? waitingSince(claims, nowMs) : Infinity
+    waitingSinceMs = fullClaims > 0 ? Math.min(nowMs, restDueMs(claims) ?? waitingSinceMs) : Infinity
     run(claims, opened, leaseUntilMs)
     return nextInMs
-  }
-
-  /** The rest became due after the last claimed event. If that event was dispatched before, its due time is unknown. */
-  function waitingSince(claims: readonly Claim[], nowMs: number): number {
-    const last = claims.at(-1)
-    if (last?.attempt !== 1 || last.replay) return Math.min(waitingSinceMs, nowMs)
-    return Math.min(last.record.receivedAtMs, nowMs)
   }
 
   function run(claims: readonly Claim[], from: Opened, leaseUntilMs: number): void {
@@ -181,10 +160,7 @@ export function createClaimLoop(options: ClaimLoopOptions) {
       if (fullClaims > 0) wake()
     },
     /** Claims at this time, because something may be due then. */
-    scheduleClaim(dueMs: number): void {
-      announcedDueMs = Math.min(announcedDueMs, dueMs)
-      if (dueMs < timerMs) setTimer(dueMs)
-    },
+    scheduleClaim: timer.announce,
     /** The last claim found nothing. A field, because every settlement reads it. */
     foundNothing: false,
     /** Until when an event admitted here may be in a reorder wait. */
@@ -198,13 +174,17 @@ export function createClaimLoop(options: ClaimLoopOptions) {
         hasBegun: loop.opened !== undefined,
         hasStopped: phase.isStopped,
         turns,
-        isTurnDue: isWoken || loop.isClaiming || timerMs < nowMs,
+        isTurnDue: isWoken || loop.isClaiming || timer.isOverdue(nowMs),
         oldestDueMs: Math.max(0, nowMs - waitingSinceMs),
       }
     },
-    stop(): void {
-      cancelTimer()
-    },
+    stop: timer.stop,
   }
   return loop
+}
+
+/** The rest became due after the last claimed event. If that event was dispatched before, its due time is unknown. */
+function restDueMs(claims: readonly Claim[]): number | undefined {
+  const last = claims.at(-1)
+  return last?.attempt !== 1 || last.replay ? undefined : last.record.receivedAtMs
 }

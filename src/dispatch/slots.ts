@@ -1,5 +1,5 @@
 /**
- * Tracks the events in flight in this process and its remaining capacity: slots for handlers, and events leased ahead.
+ * Tracks the events in flight in this process, and hands out slots for their handlers.
  *
  * At most one event of a message is in flight. At most `concurrency` events have a slot; the others wait in a queue. Events in
  * flight, plus those that pending requests may return, never exceed the reserved capacity.
@@ -7,6 +7,7 @@
 import { churningMap, removeMember } from '../runtime/values.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { MessageStore } from '../inbox/store.ts'
+import { createCapacity } from './capacity.ts'
 import type { Claim, ClaimRequest } from './claim.ts'
 import type { HandlerRegistry } from './handlers.ts'
 import type { Waiting } from './waiting.ts'
@@ -23,24 +24,8 @@ interface SlotsOptions {
 
 export type Slots = Readonly<ReturnType<typeof createSlots>>
 
-/** Weight of a faster attempt in the moving average. A slower attempt replaces the average. */
-const SHARE = 1 / 8
 /** A lease outlasts the longest attempt by this margin, for waiting in the queue and for settling. */
 const MARGIN_MS = 10_000
-/** The longest time that an event leased ahead should wait for its slot. */
-const AHEAD_MS = 50
-/**
- * Maximum number of events leased ahead per slot. If handlers suddenly hang, these wait for them, and no other process can run
- * them.
- */
-const MAX_AHEAD = 7
-/**
- * Maximum number of events in flight per slot, including those being settled, which bounds the backlog of a slow store. A
- * lower limit leaves more to claims, which take two statements an event: with 4, and 3 ahead, 128 connections cost Postgres 1.8
- * times the CPU and Redis 1.7 times.
- */
-const MAX_PER_SLOT = 16
-
 const NO_MESSAGES: ReadonlySet<string> = new Set()
 
 export function createSlots({ clock, concurrency, waiting, handlers, begin }: SlotsOptions) {
@@ -49,9 +34,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
   let queue: Work[] = []
   let used = 0
   let isStarting = false
-  const held: ClaimRequest[] = []
-  /** Recent duration of the handlers of an event. Infinity while unknown. */
-  let attemptMs = Infinity
+  const { left, ...capacity } = createCapacity(concurrency)
 
   function leave(work: Work): void {
     work.hasSlot = false
@@ -90,10 +73,9 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
   }
 
   const slots = {
+    ...capacity,
     /** Events in flight, except those with handlers that timed out. */
     running: 0,
-    /** Whether pending requests to the store hold capacity for the events that they may return. */
-    isAnyHeld: (): boolean => held.length > 0,
     track(claim: Claim, from: Opened, leaseUntilMs: number, payload?: Work['payload']): Work {
       const work: Work = {
         claim,
@@ -150,39 +132,19 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     enterSoon,
     leave,
     dropQueue: (): void => void (queue = []),
-    /** Records how long the handlers of an event took: it predicts the wait for a slot. */
-    learnPace(tookMs: number): void {
-      // The clock may have been set back. A negative duration would leave no capacity.
-      const ms = Math.max(tookMs, 0)
-      attemptMs = ms >= attemptMs || attemptMs === Infinity ? ms : attemptMs + (ms - attemptMs) * SHARE
-    },
     /**
-     * Returns a request for as many events as there is capacity for: one per free slot, plus some leased ahead if handlers are
-     * fast. Undefined without capacity. Excludes messages in flight: those of `among` if given, otherwise all.
+     * Returns a request for as many events as there is capacity for. Undefined without capacity. Excludes messages in flight:
+     * those of `among` if given, otherwise all.
      */
     reserveCapacity(
-      { transactions }: MessageStore<object>,
+      store: MessageStore<object>,
       most: number,
       among?: readonly { readonly messageKey: string }[],
     ): ClaimRequest | undefined {
-      // Each handler in a transaction needs a connection, so lease nothing ahead of those.
-      const ahead = transactions === undefined ? Math.min(MAX_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
-      const places = Math.min(concurrency, transactions?.most ?? Infinity)
-      const free = places - used - queue.length + ahead * concurrency
-      let limit = Math.min(free, MAX_PER_SLOT * concurrency - slots.running)
-      for (const request of held) limit -= request.limit
-      limit = Math.min(most, limit)
+      const limit = Math.min(most, left(store, used + queue.length, slots.running))
       if (limit <= 0) return undefined
       const exclude = inFlight.members.size === 0 ? NO_MESSAGES : messagesInFlight(among)
       return { limit, leaseForMs: handlers.longestMs + MARGIN_MS, exclude }
-    },
-    /** Holds the capacity of a pending request. */
-    holdCapacity: (request: ClaimRequest): void => void held.push(request),
-    /** Releases it when the store has responded or timed out. False if it was released before. */
-    releaseCapacity(request: ClaimRequest): boolean {
-      const place = held.indexOf(request)
-      if (place !== -1) held.splice(place, 1)
-      return place !== -1
     },
   }
   return slots

@@ -34,7 +34,7 @@ export interface StoreCapabilities {
 export interface StoreHost {
   /** Milliseconds since 1970, by the clock of the receiver. For stores without a clock of their own. */
   readonly nowMs: () => number
-  /** Milliseconds by a clock that nothing sets. */
+  /** Milliseconds by a clock that nothing sets. It may stand still while the machine sleeps. */
   readonly elapsedMs: () => number
   /** Notifies that an event may be due: another process has admitted one, or a lease has ended. */
   readonly onWork: () => void

@@ -1,7 +1,7 @@
 /** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
-import { clockOf, elapsedMs, steadyClock } from '../runtime/clock.ts'
+import { clockOf, monotonicMs, steadyClock } from '../runtime/clock.ts'
 import { createListeners } from '../runtime/listeners.ts'
 import { loggerOf } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
@@ -48,7 +48,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     store,
     clock: steady,
     // A whole clock, as tests advance it, is its own monotonic clock.
-    elapsedMs: typeof resolved.clock === 'object' ? () => clock.now() : elapsedMs(),
+    elapsedMs: typeof resolved.clock === 'object' ? () => clock.now() : monotonicMs,
     logger,
     availability,
     report,

@@ -78,7 +78,7 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 }
 
-/** Measures durations below a millisecond. It starts anywhere and ignores fake clocks, so do not use it for decisions. */
+/** Measures durations, also below a millisecond. It starts anywhere, and nothing sets it, so fake clocks do not move it. */
 export function monotonicMs(): number {
   return performance.now()
 }
