@@ -41,6 +41,9 @@ function createConnections(
   const plans = createPlans(hosts !== undefined)
   const deadlines = createDeadlines('Postgres', limits)
   pool.on('error', ignore)
+  // The server may end a connection in the message with its first answer, before the pool hands it out.
+  const survive = (client: PoolClient): void => void client.on('error', ignore)
+  pool.on('connect', survive)
 
   /** Tries each host once. */
   async function connect(): Promise<PoolClient> {
@@ -125,6 +128,7 @@ function createConnections(
     async close(): Promise<void> {
       if (hosts === undefined) {
         pool.off('error', ignore)
+        pool.off('connect', survive)
         return
       }
       await deadlines.ended(pool.end())
