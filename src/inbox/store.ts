@@ -58,8 +58,8 @@ export interface MessageStore<X extends object = {}> {
    * and written together. What it answers is durable, if the store is. If it rejects, any of the messages may have changed: a
    * command is idempotent, so that the caller may repeat it.
    *
-   * `deferrable`: the caller does not wait for the answer. A store may delay it by some milliseconds, to send it with the next
-   * call.
+   * `deferrable`: the caller does not wait for the answer. A store may delay it by some milliseconds, to send it with
+   * others.
    */
   run<C extends Command>(commands: readonly C[], deferrable?: boolean): Awaitable<readonly AnswerOf<C>[]>
   /** The keys of messages that need something now, longest waiting first, and when the next one will. */

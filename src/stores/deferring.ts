@@ -1,12 +1,15 @@
-/** Sends deferred commands with the next call: each call costs a server more than a few commands. */
+/** Gathers deferred commands into one call, because each call costs a server more than a few commands. */
 import type { AnswerOf, Command } from '../messages/commands.ts'
 import type { MessageStore } from '../inbox/store.ts'
 import { systemClock } from '../runtime/clock.ts'
 
 type Run = <C extends Command>(commands: readonly C[]) => Promise<readonly AnswerOf<C>[]>
 
-/** How long deferred commands wait for a call to go with. */
-const DEFER_MS = 5
+/**
+ * How long deferred commands wait for others. At 1,000 events a second in one or four processes, the server spent 1.2 to 1.5
+ * times the CPU without it. Sent with the next admission instead, settlements cost Postgres 1.1 times as much.
+ */
+const DEFER_MS = 20
 /** The system clock: nothing here waits for a test clock. */
 const clock = systemClock()
 
@@ -18,36 +21,29 @@ interface Deferred {
 
 /** `runNow` answers in the order of the commands. */
 export function deferring(runNow: Run): MessageStore['run'] {
-  let waiting: Deferred[] = []
-  let cancelTimer: (() => void) | undefined
+  let gathered: Deferred[] = []
 
-  async function runAll<C extends Command>(commands: readonly C[]): Promise<readonly AnswerOf<C>[]> {
-    cancelTimer?.()
-    cancelTimer = undefined
-    const before = waiting
-    waiting = []
+  async function runGathered(): Promise<void> {
+    const all = gathered
+    gathered = []
     try {
-      const answers = await runNow<C | Command>([...before.flatMap((each) => each.commands), ...commands])
+      const answers = await runNow(all.flatMap(({ commands }) => commands))
       let end = 0
-      for (const each of before) each.resolve(answers.slice(end, (end += each.commands.length)))
-      // The answers to `commands`.
-      return answers.slice(end) as readonly AnswerOf<C>[]
+      for (const { commands, resolve } of all) resolve(answers.slice(end, (end += commands.length)))
     } catch (error) {
-      for (const { reject } of before) reject(error)
-      throw error
+      for (const { reject } of all) reject(error)
     }
   }
 
   function defer(commands: readonly Command[]): Promise<readonly AnswerOf<Command>[]> {
     // Keeps the process alive, because `close` waits for these commands.
-    cancelTimer ??= clock.setTimer(() => void runAll([]).catch(() => {}), DEFER_MS, true)
+    if (gathered.length === 0) clock.setTimer(() => void runGathered(), DEFER_MS, true)
     return new Promise((resolve, reject) => {
-      waiting.push({ commands, resolve, reject })
+      gathered.push({ commands, resolve, reject })
     })
   }
 
-  return async <C extends Command>(commands: readonly C[], deferrable = false) => {
-    if (deferrable) return (await defer(commands)) as readonly AnswerOf<C>[]
-    return waiting.length === 0 ? runNow(commands) : runAll(commands)
-  }
+  return async <C extends Command>(commands: readonly C[], deferrable = false) =>
+    // The answers to these commands.
+    deferrable ? ((await defer(commands)) as readonly AnswerOf<C>[]) : runNow(commands)
 }
