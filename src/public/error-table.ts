@@ -283,6 +283,10 @@ export const REPORTED = {
     'The Redis server may evict stored events, or its policy cannot be read.',
     'Set `maxmemory-policy noeviction`: a full server then refuses new events and loses none.',
   ],
+  store_pool_transaction: [
+    'A connection of the application’s pool came with an open or failed transaction of other code. The store closed it and used another.',
+    'Find the code that releases a connection before COMMIT or ROLLBACK: its own writes are lost.',
+  ],
   store_emptied: [
     'The data of the store was emptied, or replaced by an earlier state, while it was open. Events in it that were not yet handled are lost.',
     'Find what ran `TRUNCATE`, `FLUSHALL` or `FLUSHDB`, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',

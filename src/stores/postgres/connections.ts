@@ -31,10 +31,10 @@ const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
 /** `hosts`: undefined for the application's pool, which is not closed with the store. */
 function createConnections(
-  pool: Pool,
-  hosts: ReturnType<typeof createHosts> | undefined,
+  { pool, hosts }: { readonly pool: Pool; readonly hosts: ReturnType<typeof createHosts> | undefined },
   limits: TimeLimits,
   failures: Failures,
+  report: (error: MessagingWebhooksError) => void,
 ) {
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
@@ -60,6 +60,18 @@ function createConnections(
     }
   }
 
+  /** Takes a connection of the application's pool on which no other code has left a transaction: it would decide about a commit. */
+  async function connectClean(): Promise<PoolClient> {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await connect()
+      if (hosts !== undefined || !isInTransaction(client)) return client
+      const error = new MessagingWebhooksError('store_pool_transaction')
+      client.release(error)
+      if (attempt >= ATTEMPTS) throw error
+      report(error)
+    }
+  }
+
   async function ask(
     client: ClientBase,
     sql: string,
@@ -73,7 +85,7 @@ function createConnections(
 
   /** Takes a connection for a transaction. The caller must release it. */
   async function checkOut(): Promise<Session> {
-    const client = await connect()
+    const client = await connectClean()
     // Without a listener, a connection that breaks between two statements would end the process.
     client.on('error', ignore)
     return {
@@ -136,6 +148,13 @@ function createConnections(
   }
 }
 
+/** Old versions of `pg` do not tell. */
+function isInTransaction(client: PoolClient): boolean {
+  if (!('getTransactionStatus' in client)) return false
+  const status = client.getTransactionStatus()
+  return status === 'T' || status === 'E'
+}
+
 /** The rows of one result of `pg`, as objects. */
 function rowsOf(result: unknown): readonly Row[] {
   return isRecord(result) && areRows(result['rows']) ? result['rows'] : []
@@ -146,11 +165,10 @@ function areRows(rows: unknown): rows is readonly Row[] {
 }
 
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
-export async function reach(settings: Settings) {
+export async function reach(settings: Settings, report: (error: MessagingWebhooksError) => void = () => {}) {
   const failures = createPostgresFailures(secretsOf(settings))
-  const { pool, hosts } =
-    settings.pool === undefined ? await ownPool(settings) : { pool: settings.pool, hosts: undefined }
-  return { pool, failures, connections: createConnections(pool, hosts, settings, failures) }
+  const given = settings.pool === undefined ? await ownPool(settings) : { pool: settings.pool, hosts: undefined }
+  return { pool: given.pool, failures, connections: createConnections(given, settings, failures, report) }
 }
 
 /** Closes the connections after `work`. */

@@ -30,8 +30,8 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
 
 export async function openPostgres(settings: Settings, host: StoreHost): Promise<MessageStore<PostgresContext>> {
   const { schema } = settings
-  const { connections, failures, pool } = await reach(settings)
   const { report } = host
+  const { connections, failures, pool } = await reach(settings, report)
   try {
     await migrate(connections, schema, failures)
     await checkPrivileges(rowsBy(connections.batch), requiredColumns(schema), host)
