@@ -45,9 +45,10 @@ export async function serveLocalFile(port: MessagePort, settings: FileSettings):
   port.on('message', receive)
   try {
     for (let isFirst = true; ; isFirst = false) {
-      const { database, tables, change } = await openUncorrupted(settings, report)
+      const { change, ...opened } = await openUncorrupted(settings, report)
+      const { database } = opened
       send(isFirst ? { number: OPENED, value: change } : { notice: change })
-      const end = await serve({ send, calls, database, tables, settings })
+      const end = await serve({ ...opened, send, calls, settings })
       if (end === 'replaced') {
         database.abandon()
         report(fileError('replaced', settings))
@@ -77,7 +78,9 @@ async function openAndRead(settings: FileSettings) {
   const database = await openLocalDatabase(settings)
   try {
     const tables = createTables(database)
-    return { database, tables, change: changeIn(tables) }
+    // First, so that a write of another process between the two is noticed.
+    const version = versionOf(database)
+    return { database, tables, version, change: changeIn(tables) }
   } catch (error) {
     database.db.close()
     throw fileError(error, settings)
@@ -99,12 +102,14 @@ interface Serving {
   readonly calls: Waiting
   readonly database: LocalDatabase
   readonly tables: Calls
+  /** The version of the file when it was read. */
+  readonly version: unknown
   readonly settings: FileSettings
 }
 
 /** Answers calls until the file is no longer at its path, or is found to be corrupt. */
 function serve(serving: Serving): Promise<'replaced' | MessagingWebhooksError> {
-  const { send, calls, database, tables, settings } = serving
+  const { send, calls, database, tables, version, settings } = serving
 
   function answer({ number, call, args }: Request): Reply | MessagingWebhooksError {
     try {
@@ -140,7 +145,13 @@ function serve(serving: Serving): Promise<'replaced' | MessagingWebhooksError> {
       }
     }
     calls.answerAll = answerAll
-    void watch({ database, tables, leave: () => leave('replaced'), notify: (change) => send({ notice: change }) })
+    void watch({
+      database,
+      tables,
+      version,
+      leave: () => leave('replaced'),
+      notify: (change) => send({ notice: change }),
+    })
     answerAll()
   })
 }
@@ -149,16 +160,20 @@ function changeIn(tables: Calls): FileChange {
   return { slots: tables.lastOfSlots(), state: tables.state(), requests: tables.requestTotals() }
 }
 
-interface Watching extends Pick<Serving, 'database' | 'tables'> {
+/** Changes with each write of another connection. */
+function versionOf({ db }: LocalDatabase): unknown {
+  return db.prepare('PRAGMA data_version').get()?.['data_version']
+}
+
+interface Watching extends Pick<Serving, 'database' | 'tables' | 'version'> {
   readonly leave: () => void
   readonly notify: (change: FileChange) => void
 }
 
 /** Polls for writes of other processes, of which SQLite does not notify. */
-async function watch({ database, tables, leave, notify }: Watching): Promise<void> {
+async function watch({ database, tables, version, leave, notify }: Watching): Promise<void> {
   const { db, isReplaced } = database
-  const readVersion = db.prepare('PRAGMA data_version')
-  let known = readVersion.get()?.['data_version']
+  let known = version
   // Closed in the same turn as the file is left, so this never looks at a file that was left.
   while (db.isOpen) {
     try {
@@ -166,9 +181,9 @@ async function watch({ database, tables, leave, notify }: Watching): Promise<voi
         leave()
         return
       }
-      const version = readVersion.get()?.['data_version']
-      if (version !== known) notify(changeIn(tables))
-      known = version
+      const next = versionOf(database)
+      if (next !== known) notify(changeIn(tables))
+      known = next
     } catch {
       // The disk failed, or another process writes for long. Try again at the next poll; the calls report the error.
     }

@@ -77,6 +77,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await receiver.sends.expect({ sentAt: at(clock), channel: 'sms', messages }, { withinMs: HOUR_MS, meta: 'mine' })
     await post(url, callback.smsDelivery({ messageId: 'sent', status: 'queued', statusCode: '13' }))
     await post(url, callback.smsDelivery({ messageId: 'delivered', status: 'success' }))
+    // Before an hour passes, which would end the time limit of what is asked of the store.
+    await expect.poll(() => reports.length, { timeout: 30_000 }).toBe(2)
     await pass(HOUR_MS - 10)
     expect(overdueIn(events)).toEqual([])
     await pass(20, () => overdueIn(events).length === 3)
