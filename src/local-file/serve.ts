@@ -3,6 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { replaceCorrupt } from './corrupt.ts'
+import { readPragma } from '../sqlite/connection.ts'
 import { OPENED, sendError, type Reply, type Request } from '../sqlite/messages.ts'
 import { fileError } from './file-error.ts'
 import { openLocalDatabase, type FileSettings, type LocalDatabase } from './open.ts'
@@ -103,7 +104,7 @@ interface Serving {
   readonly database: LocalDatabase
   readonly tables: Calls
   /** The version of the file when it was read. */
-  readonly version: unknown
+  readonly version: number
   readonly settings: FileSettings
 }
 
@@ -161,9 +162,7 @@ function changeIn(tables: Calls): FileChange {
 }
 
 /** Changes with each write of another connection. */
-function versionOf({ db }: LocalDatabase): unknown {
-  return db.prepare('PRAGMA data_version').get()?.['data_version']
-}
+const versionOf = ({ db }: LocalDatabase): number => readPragma(db, 'data_version')
 
 interface Watching extends Pick<Serving, 'database' | 'tables' | 'version'> {
   readonly leave: () => void

@@ -4,7 +4,7 @@ export const SPOOL_TABLES = /* sql */ `
 CREATE TABLE spool (
   -- The order of arrival. AUTOINCREMENT, so that a removal never meets another event under the same number.
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  -- A part of the digest of the message; see HeldMessages.
+  -- A part of the digest of the message, which tells whether the file may hold events of it.
   slot INTEGER NOT NULL,
   -- The event as JSON, without its body. Of an erased event, only its id and message.
   fields TEXT NOT NULL,

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
 import { servingStatus } from '../support/receiving.ts'
-import { forgeries, problemsOf, realCallbacks } from './quarantine-traffic.ts'
+import { forgeries, problemsOf, realCallbacks, signedNow } from './quarantine-traffic.ts'
 
 const FORGERIES = Number(process.env['FORGERIES'] ?? 510)
 /** Forgeries that are posted together: each size once. */
@@ -114,7 +114,8 @@ test.each(CASES)(
       const half = batches >> 1
       const part = (nth: number): number => Math.floor((Math.max(0, nth - half) / (batches - half)) * real.length)
       const some = real.slice(part(batch), part(batch + 1))
-      if (some.length > 0) expect(await postAll(url, some, ['127.0.0.1'])).toEqual({ [status]: some.length })
+      if (some.length > 0)
+        expect(await postAll(url, some.map(signedNow), ['127.0.0.1'])).toEqual({ [status]: some.length })
     }
     const seconds = (performance.now() - startedMs) / 1_000
     const counts = receiver.quarantine.counts()

@@ -6,15 +6,14 @@ import type { MessageStore } from 'messaging-webhooks/store'
 import { claimOf, type Claim } from '../../src/dispatch/claim.ts'
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 import { sent } from '../../src/store-conformance/sends.ts'
-import { keyOf } from '../../src/store-conformance/samples.ts'
+import { keyOf, LONG_MS } from '../../src/store-conformance/samples.ts'
 import { MYSQL, POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
 import { storeOf } from '../support/servers/store-spec.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { admit, admitting, claim, eventOf, opened, settleAll } from './postgres/events.ts'
 
 const TIMEOUT = { timeout: 120_000 }
-/** A lease is far longer. Heartbeats are sent every two seconds, and a process is dead after ten. */
-const LONG_MS = 3_600_000
+/** A lease lasts an hour. Heartbeats are sent every two seconds, and a process is dead after ten. */
 const SOON = { timeout: 20_000 }
 
 /**

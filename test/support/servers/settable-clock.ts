@@ -52,8 +52,7 @@ export function missingCompiler(): string | undefined {
 
 /** `folder` may be read by the user of the server. */
 export function settableClock(folder: string) {
-  const [file, source, library] = ['ahead', 'clock.c', 'clock.so'].map((name) => join(folder, name))
-  if (file === undefined || source === undefined || library === undefined) throw new Error('No paths.')
+  const [file, source, library] = [join(folder, 'ahead'), join(folder, 'clock.c'), join(folder, 'clock.so')]
   writeFileSync(source, LIBRARY)
   const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source])
   if (status !== 0) throw new Error(stderr.toString())
