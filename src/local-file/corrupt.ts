@@ -1,10 +1,10 @@
 /** Replaces a corrupt file: it stays under another name, and a new file takes over the rows that can still be read. */
 import { renameSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { systemCode } from '../runtime/values.ts'
-import { connect } from '../sqlite/connection.ts'
+import { sql, type Sql } from '../runtime/sql.ts'
+import { connect, type Connection } from '../sqlite/connection.ts'
 import { openLocalDatabase, type FileSettings } from './open.ts'
 
 /** Moves the file and its log, which belong together. No connection of this process may be open. Returns the error to report. */
@@ -33,20 +33,20 @@ function move(from: string, to: string): void {
 }
 
 /** A row keeps its number, and so its place, unless another process has used the number in the new file. */
-const INSERT_EVENT = /* sql */ `
+const INSERT_EVENT = sql`
 INSERT INTO spool (id, slot, fields, raw, error)
 VALUES (iif(EXISTS (SELECT 1 FROM spool WHERE id = ?1), NULL, ?1), ?2, ?3, ?4, ?5)`
-const INSERT_REQUEST = /* sql */ `
+const INSERT_REQUEST = sql`
 INSERT OR IGNORE INTO requests (sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const EVENTS = 'SELECT id, slot, fields, raw, error FROM spool ORDER BY id'
-const REQUESTS = /* sql */ `
+const EVENTS = sql`SELECT id, slot, fields, raw, error FROM spool ORDER BY id`
+const REQUESTS = sql`
 SELECT sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw
 FROM requests ORDER BY sequence`
 
-type Statement = ReturnType<DatabaseSync['prepare']>
+type Statement = ReturnType<Connection['prepare']>
 
-function copyReadable(db: DatabaseSync, corrupt: DatabaseSync) {
+function copyReadable(db: Connection, corrupt: Connection) {
   return {
     events: copyRows(db.prepare(INSERT_EVENT), corrupt, EVENTS),
     requests: copyRows(db.prepare(INSERT_REQUEST), corrupt, REQUESTS),
@@ -54,10 +54,10 @@ function copyReadable(db: DatabaseSync, corrupt: DatabaseSync) {
 }
 
 /** Reads from the beginning up to the first corrupt page, then from the end. */
-function copyRows(insert: Statement, corrupt: DatabaseSync, query: string): number {
+function copyRows(insert: Statement, corrupt: Connection, query: Sql): number {
   const copied = new Set<unknown>()
-  for (const direction of ['ASC', 'DESC'])
-    for (const row of readable(corrupt, `${query} ${direction}`)) {
+  for (const direction of ['ASC', 'DESC'] as const)
+    for (const row of readable(corrupt, sql`${query} ${direction}`)) {
       const [number, ...values] = Object.values(row)
       if (number === undefined || copied.has(number)) continue
       insert.run(number, ...values)
@@ -66,7 +66,7 @@ function copyRows(insert: Statement, corrupt: DatabaseSync, query: string): numb
   return copied.size
 }
 
-function* readable(corrupt: DatabaseSync, query: string): Generator<ReturnType<Statement['all']>[number]> {
+function* readable(corrupt: Connection, query: Sql): Generator<ReturnType<Statement['all']>[number]> {
   try {
     yield* corrupt.prepare(query).iterate()
   } catch {

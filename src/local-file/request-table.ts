@@ -2,6 +2,7 @@
 import { readPragma } from '../sqlite/connection.ts'
 import type { LocalDatabase } from './open.ts'
 import { truncateLog } from './spool-table.ts'
+import { sql, type Sql } from '../runtime/sql.ts'
 
 /** A request as plain values. Its bytes are in the buffer of the batch. */
 export interface PackedRequest {
@@ -53,33 +54,33 @@ export const FREED = 1 / 16
 const SMALL_FILE_BYTES = 16 * 1024 * 1024
 
 export function createRequestTable({ db, transaction }: LocalDatabase) {
-  const prepare = (sql: string) => db.prepare(sql)
-  const find = prepare('SELECT sequence, class FROM requests WHERE digest = ?')
-  const lastSequence = prepare('SELECT coalesce(max(sequence), 0) AS sequence FROM requests')
-  const insert = prepare(/* sql */ `
+  const prepare = (text: Sql) => db.prepare(text)
+  const find = prepare(sql`SELECT sequence, class FROM requests WHERE digest = ?`)
+  const lastSequence = prepare(sql`SELECT coalesce(max(sequence), 0) AS sequence FROM requests`)
+  const insert = prepare(sql`
 INSERT INTO requests (sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  const removeOne = prepare('DELETE FROM requests WHERE sequence = ?')
-  const removeAll = prepare('DELETE FROM requests')
-  const removeOld = prepare('DELETE FROM requests WHERE arrived <= ?')
-  const totals = prepare('SELECT count, unchecked, bytes FROM request_totals ORDER BY class')
-  const oldest = prepare('SELECT min(arrived) AS arrived FROM requests')
-  const following = prepare(/* sql */ `
+  const removeOne = prepare(sql`DELETE FROM requests WHERE sequence = ?`)
+  const removeAll = prepare(sql`DELETE FROM requests`)
+  const removeOld = prepare(sql`DELETE FROM requests WHERE arrived <= ?`)
+  const totals = prepare(sql`SELECT count, unchecked, bytes FROM request_totals ORDER BY class`)
+  const oldest = prepare(sql`SELECT min(arrived) AS arrived FROM requests`)
+  const following = prepare(sql`
 SELECT sequence, lower(hex(digest)) AS digest, fields, raw FROM requests
 WHERE sequence > ? AND (?2 IS NULL OR class IN (SELECT value FROM json_each(?2))) ORDER BY sequence`)
-  const uncheckedFollowing = prepare(/* sql */ `
+  const uncheckedFollowing = prepare(sql`
 SELECT sequence, lower(hex(digest)) AS digest, fields, raw FROM requests
 WHERE sequence > ? AND unchecked = 1 AND coalesce(project, '') IN (SELECT coalesce(value, '') FROM json_each(?))
 ORDER BY sequence`)
-  const uncheckedNames = prepare(/* sql */ `
+  const uncheckedNames = prepare(sql`
 SELECT project, count(*) AS count FROM requests WHERE unchecked = 1 GROUP BY project ORDER BY count DESC, random() LIMIT ?`)
-  const topRank = prepare('SELECT max(rank) AS rank FROM requests WHERE (class = 0) = ?')
-  const countOfRank = prepare('SELECT count(*) AS count FROM requests WHERE (class = 0) = ? AND rank = ?')
-  const atPlace = prepare(/* sql */ `
+  const topRank = prepare(sql`SELECT max(rank) AS rank FROM requests WHERE (class = 0) = ?`)
+  const countOfRank = prepare(sql`SELECT count(*) AS count FROM requests WHERE (class = 0) = ? AND rank = ?`)
+  const atPlace = prepare(sql`
 SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequence LIMIT 1 OFFSET ?`)
-  const ofRank = 'SELECT sequence, size, class FROM requests WHERE (class = 0) = ? AND rank = ?'
-  const from = prepare(`${ofRank} AND sequence >= ? ORDER BY sequence`)
-  const before = prepare(`${ofRank} AND sequence < ? ORDER BY sequence DESC`)
+  const ofRank = sql`SELECT sequence, size, class FROM requests WHERE (class = 0) = ? AND rank = ?`
+  const from = prepare(sql`${ofRank} AND sequence >= ? ORDER BY sequence`)
+  const before = prepare(sql`${ofRank} AND sequence < ? ORDER BY sequence DESC`)
   const leastLikely = 3
 
   function stateNow(): RequestTotals {
@@ -210,14 +211,14 @@ SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequen
     /** Changes the standing of a request, which keeps its place. */
     reclassRequest(sequence: number, changed: Omit<PackedRequest, 'rawLength'>, maxBytes: number): RequestTotals {
       return changing(() => {
-        const row = prepare('SELECT raw FROM requests WHERE sequence = ?').get(sequence)
+        const row = prepare(sql`SELECT raw FROM requests WHERE sequence = ?`).get(sequence)
         const raw = row?.['raw']
         if (!(raw instanceof Uint8Array)) return
         removeOne.run(sequence)
         put({ ...changed, rawLength: raw.length }, raw)
         const moved = find.get(Buffer.from(changed.digest, 'hex'))
         if (moved !== undefined)
-          prepare('UPDATE requests SET sequence = ? WHERE sequence = ?').run(sequence, Number(moved['sequence']))
+          prepare(sql`UPDATE requests SET sequence = ? WHERE sequence = ?`).run(sequence, Number(moved['sequence']))
         evict(0, maxBytes / 2)
         evict(1, maxBytes / 2)
       })
@@ -226,7 +227,7 @@ SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequen
     clearRequests: () => changing(() => void removeAll.run()),
     /** Overwrites what is left of removed requests. A small file is rewritten: copies of a row remain in split pages. */
     overwriteRequests(): void {
-      if (readPragma(db, 'page_count') * readPragma(db, 'page_size') < SMALL_FILE_BYTES) db.exec('VACUUM')
+      if (readPragma(db, 'page_count') * readPragma(db, 'page_size') < SMALL_FILE_BYTES) db.exec(sql`VACUUM`)
       truncateLog(db)
     },
     requestTotals: stateNow,

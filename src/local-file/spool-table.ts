@@ -1,8 +1,8 @@
 /** The table of spooled events, in the thread that owns the file. Each operation is one transaction. */
-import type { DatabaseSync } from 'node:sqlite'
-import { readPragma } from '../sqlite/connection.ts'
+import { readPragma, type Connection } from '../sqlite/connection.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { LocalDatabase } from './open.ts'
+import { sql, type Sql } from '../runtime/sql.ts'
 
 /** The number of slots. A message shares its slot with others, which only sends a few more events through the file. */
 export const SLOTS = 65_536
@@ -39,28 +39,28 @@ export interface SpoolState {
 const LONGEST_LEASE_MS = 120_000
 
 export function createSpoolTable({ db, transaction, maxBytes }: LocalDatabase) {
-  const prepare = (sql: string) => db.prepare(sql)
-  const insert = prepare('INSERT INTO spool (slot, fields, raw) VALUES (?, ?, ?)')
-  const waiting = prepare('SELECT id, fields, raw, error FROM spool WHERE error IS NULL ORDER BY id')
-  const following = prepare('SELECT id, fields, raw, error FROM spool WHERE id > ? ORDER BY id')
+  const prepare = (text: Sql) => db.prepare(text)
+  const insert = prepare(sql`INSERT INTO spool (slot, fields, raw) VALUES (?, ?, ?)`)
+  const waiting = prepare(sql`SELECT id, fields, raw, error FROM spool WHERE error IS NULL ORDER BY id`)
+  const following = prepare(sql`SELECT id, fields, raw, error FROM spool WHERE id > ? ORDER BY id`)
   const refusedFollowing = prepare(
-    'SELECT id, fields, raw, error FROM spool WHERE id > ? AND error IS NOT NULL ORDER BY id',
+    sql`SELECT id, fields, raw, error FROM spool WHERE id > ? AND error IS NOT NULL ORDER BY id`,
   )
-  const removeKept = prepare('DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?)) AND raw IS NOT NULL')
-  const removeErased = prepare('DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?)) AND raw IS NULL')
-  const refuseOne = prepare('UPDATE spool SET error = ? WHERE id = ?')
-  const retryAll = prepare('UPDATE spool SET error = NULL WHERE error IS NOT NULL')
-  const eraseAll = prepare(/* sql */ `
+  const removeKept = prepare(sql`DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?)) AND raw IS NOT NULL`)
+  const removeErased = prepare(sql`DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?)) AND raw IS NULL`)
+  const refuseOne = prepare(sql`UPDATE spool SET error = ? WHERE id = ?`)
+  const retryAll = prepare(sql`UPDATE spool SET error = NULL WHERE error IS NOT NULL`)
+  const eraseAll = prepare(sql`
 UPDATE spool SET fields = json_object('id', fields ->> 'id', 'messageKey', fields ->> 'messageKey'), raw = NULL, error = NULL
 WHERE id IN (SELECT value FROM json_each(?))`)
-  const slotsAfter = prepare('SELECT id, slot FROM spool WHERE id > ? AND error IS NULL')
-  const first = prepare('SELECT min(id) AS id FROM spool WHERE error IS NULL')
-  const last = prepare("SELECT coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = 'spool'")
-  const refusedFrom = prepare('SELECT count(*) AS count FROM spool WHERE id >= ? AND error IS NOT NULL')
-  const holdLease = prepare(/* sql */ `
+  const slotsAfter = prepare(sql`SELECT id, slot FROM spool WHERE id > ? AND error IS NULL`)
+  const first = prepare(sql`SELECT min(id) AS id FROM spool WHERE error IS NULL`)
+  const last = prepare(sql`SELECT coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = 'spool'`)
+  const refusedFrom = prepare(sql`SELECT count(*) AS count FROM spool WHERE id >= ? AND error IS NOT NULL`)
+  const holdLease = prepare(sql`
 UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 OR until > ?2 + ${LONGEST_LEASE_MS}`)
-  const endLease = prepare("UPDATE relay SET holder = '', until = 0 WHERE holder = ?")
-  const probe = prepare('UPDATE relay SET one = 1')
+  const endLease = prepare(sql`UPDATE relay SET holder = '', until = 0 WHERE holder = ?`)
+  const probe = prepare(sql`UPDATE relay SET one = 1`)
   /** For each slot the id of its last event. */
   const slots = new Float64Array(SLOTS)
   let slotsUntil = 0
@@ -174,7 +174,7 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
     /** Returns the space of removed events to the disk, if it is much. Overwrites what is left of them. */
     shrink(): void {
       if (readPragma(db, 'freelist_count') * readPragma(db, 'page_size') < SHRINK_BYTES) return
-      db.exec('VACUUM')
+      db.exec(sql`VACUUM`)
       truncateLog(db)
     },
     state,
@@ -195,9 +195,9 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
 const SHRINK_BYTES = 16 * 1024 * 1024
 
 /** Moves the log into the file, so that it holds nothing that was erased. */
-export function truncateLog(db: DatabaseSync): void {
+export function truncateLog(db: Connection): void {
   try {
-    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    db.exec(sql`PRAGMA wal_checkpoint(TRUNCATE)`)
   } catch {
     // Another process writes. The next checkpoint overwrites the log.
   }
@@ -226,7 +226,7 @@ function rowsOf(
   return rows
 }
 
-type Statement = ReturnType<DatabaseSync['prepare']>
+type Statement = ReturnType<Connection['prepare']>
 
 function idIn(statement: Statement): number | undefined {
   const id = statement.get()?.['id']

@@ -1,6 +1,7 @@
 /** The tables of the local file. */
+import { sql } from '../runtime/sql.ts'
 
-export const SPOOL_TABLES = /* sql */ `
+export const SPOOL_TABLES = sql`
 CREATE TABLE spool (
   -- The order of arrival. AUTOINCREMENT, so that a removal never meets another event under the same number.
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -20,7 +21,7 @@ CREATE TABLE relay (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT NOT NUL
 INSERT INTO relay VALUES (1, '', 0);
 `
 
-export const REQUEST_TABLES = /* sql */ `
+export const REQUEST_TABLES = sql`
 CREATE TABLE requests (
   -- The order of arrival. Derived from the time, so that it survives the removal of all rows.
   sequence INTEGER PRIMARY KEY,

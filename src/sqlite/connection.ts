@@ -1,10 +1,17 @@
 /** What every SQLite file of this package needs: Node's module, private files, transactions, and the end of a replaced file. */
 import { closeSync, openSync, rmSync, statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { systemClock } from '../runtime/clock.ts'
+import { plainName, sql, wholeNumber, type Sql } from '../runtime/sql.ts'
+
+/** An open file, whose statements are constant. */
+export interface Connection extends Pick<DatabaseSync, 'close' | 'isOpen'> {
+  prepare(text: Sql): StatementSync
+  exec(text: Sql): void
+}
 
 /** Creates the file, and opens it. Rejects if this Node has no `node:sqlite`. */
-export async function connect(path: string): Promise<DatabaseSync> {
+export async function connect(path: string): Promise<Connection> {
   const { DatabaseSync } = await import('node:sqlite')
   createPrivate(path)
   return new DatabaseSync(path)
@@ -49,7 +56,7 @@ export async function retryWhileBusy<T>(
 export type Durability = 'FULL' | 'NORMAL' | 'OFF'
 
 /** Transactions on an open file, and its end when it is no longer at its path. */
-export function createFile(db: DatabaseSync, path: string, synchronous: Durability) {
+export function createFile(db: Connection, path: string, synchronous: Durability) {
   const identity = identityOf(path)
   const companions = [`${path}-wal`, `${path}-shm`].map((name) => ({ name, identity: identityOf(name) }))
   let level: Durability | undefined
@@ -58,15 +65,15 @@ export function createFile(db: DatabaseSync, path: string, synchronous: Durabili
 
   function begin(durable: boolean): void {
     const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
-    if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
+    if (wanted !== level) db.exec(sql`PRAGMA synchronous = ${wanted}`)
     level = wanted
-    db.exec('BEGIN IMMEDIATE')
+    db.exec(sql`BEGIN IMMEDIATE`)
     inTransaction = true
   }
 
   function rollBack(): void {
     try {
-      db.exec('ROLLBACK')
+      db.exec(sql`ROLLBACK`)
     } catch {
       // No transaction was open, or a failure such as a full disk has rolled it back already.
     }
@@ -84,9 +91,9 @@ export function createFile(db: DatabaseSync, path: string, synchronous: Durabili
      */
     abandon(): void {
       try {
-        db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        db.exec(sql`PRAGMA wal_checkpoint(TRUNCATE)`)
         // One process at a time: the next must not remove what this one creates.
-        db.exec('BEGIN IMMEDIATE')
+        db.exec(sql`BEGIN IMMEDIATE`)
       } catch {
         // Another process reads or writes the old file.
       }
@@ -104,7 +111,7 @@ export function createFile(db: DatabaseSync, path: string, synchronous: Durabili
       try {
         begin(durable)
         const result = work()
-        db.exec('COMMIT')
+        db.exec(sql`COMMIT`)
         return result
       } catch (error) {
         rollBack()
@@ -139,6 +146,11 @@ export function resultCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
 }
 
-export function readPragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+export function readPragma(db: Connection, name: string): number {
+  return Number(db.prepare(sql`PRAGMA ${plainName(name)}`).get()?.[name])
+}
+
+/** Sets what takes no parameter. */
+export function setPragma(db: Connection, name: string, value: number): void {
+  db.exec(sql`PRAGMA ${plainName(name)} = ${wholeNumber(value)}`)
 }

@@ -189,8 +189,8 @@ describePostgres('Postgres', () => {
   }
   const bytes = (hex: string): string => `'\\x${hex}'::bytea`
   testDamages(fresh, {
-    ...sqlDamages('key', bytes, (text) => `convert_to('${text}', 'UTF8')`),
-    'reports that are not JSON': ['record', `UPDATE {records} SET reports = '\\xfffe' WHERE key = ${bytes(key)}`],
+    ...sqlDamages('digest', bytes, (text) => `convert_to('${text}', 'UTF8')`),
+    'reports that are not JSON': ['record', `UPDATE {records} SET reports = '\\xfffe' WHERE digest = ${bytes(key)}`],
   })
   testRefusals(fresh, {
     records: ['sent_at', 'overdue_at'],

@@ -1,37 +1,32 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type { Pool, PoolConnection } from 'mysql2/promise'
+import { sql, type Sql } from '../../runtime/sql.ts'
 import { isRecord } from '../../runtime/values.ts'
+import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
+import type { Ask, Statement, Value } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'
-import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
-import { integer } from './encoding.ts'
 import { Conflict, isConflict, isOfTheStatement } from './failures.ts'
+import { nameIn, rowReader } from './reading.ts'
 import type { Settings } from './settings.ts'
-
-/** The result of a statement. */
-interface Answer {
-  readonly rows: readonly Row[]
-  /** Rows found, inserted or deleted by a statement that returns none. */
-  readonly affected: number
-}
-
-export type Run = (sql: string) => Promise<Answer>
 
 /** A connection taken from the pool. */
 export interface Session {
   readonly client: PoolConnection
-  readonly run: Run
-  /** Length of a statement that the server accepts on this connection. */
+  readonly ask: Ask
+  /** Runs a statement without values. Answers the rows found, inserted or deleted by one that returns none. */
+  script(text: Sql): Promise<number>
+  /** Length of a list that the server accepts on this connection. */
   readonly longest: number
   /** With an error the connection is closed; otherwise it returns to the pool. */
   release(error?: unknown): void
 }
 
-export type Transaction = Pick<Session, 'run' | 'longest'>
+export type Transaction = Pick<Session, 'ask' | 'longest'>
 
 export type Connections = ReturnType<typeof createConnections>
 
-/** A statement that the server would refuse for its length. */
+/** A list that the server would refuse for its length. */
 export class TooLong extends Error {}
 
 /** A reason of this package, not of the server, to undo a transaction. The connection is still usable. */
@@ -41,16 +36,16 @@ function isOwn(reason: unknown): boolean {
 
 export function createConnections(pool: Pool, settings: Settings, failures: Failures) {
   const deadlines = createDeadlines('MySQL', settings)
-  /** The longest statement of each connection whose session has been set. */
+  /** The longest list for each connection whose session has been set. */
   const ready = new WeakMap<object, number>()
 
-  async function ask(client: PoolConnection, sql: string): Promise<Answer> {
-    // Every value as the server's bytes, whatever the pool is set to.
-    const asked = client.query({ sql, rowsAsArray: false, nestTables: false, typeCast: (field) => field.buffer() })
-    const [result]: readonly unknown[] = await deadlines.answered(asked)
-    if (Array.isArray(result)) return { rows: result.filter(isRecord), affected: 0 }
-    const affected = isRecord(result) ? result['affectedRows'] : 0
-    return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
+  async function ask(client: PoolConnection, statement: Statement, values: readonly Value[] = []): Promise<Answer> {
+    const { text, places } = positional(statement)
+    // A number would be sent as a floating one.
+    const bound = places.map((place) => (values[place] == null ? null : String(values[place])))
+    // Whatever the pool is set to: exact numbers as digits, and other values by the type of their column.
+    const form = { rowsAsArray: false, nestTables: false, supportBigNumbers: true, bigNumberStrings: true, typeCast }
+    return answerIn(await deadlines.answered(client.execute({ sql: text, ...form }, bound)))
   }
 
   /** Takes a connection. The caller must release it. */
@@ -58,23 +53,35 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
     const client = await deadlines.connected(pool.getConnection()).catch((error: unknown) => {
       throw failures.asThrown(error)
     })
-    const run: Run = (sql) => ask(client, sql)
+    const askHere: Ask = async (statement, values) => (await ask(client, statement, values)).rows
+    const script = async (text: Sql): Promise<number> => answerIn(await deadlines.answered(client.query(text))).affected
     try {
-      const longest = ready.get(client.connection) ?? (await setUp(run))
+      const longest = ready.get(client.connection) ?? (await setUp({ ask: askHere, script }))
       ready.set(client.connection, longest)
-      return { client, run, longest, release: (error) => (error === undefined ? client.release() : client.destroy()) }
+      return {
+        client,
+        ask: askHere,
+        script,
+        longest,
+        release: (error) => (error === undefined ? client.release() : client.destroy()),
+      }
     } catch (error) {
       client.destroy()
       throw failures.asThrown(error)
     }
   }
 
-  /** Returns the length of a statement that the server accepts on this connection, from now on. */
-  async function setUp(run: Run): Promise<number> {
-    for (const statement of sessionSettings(settings)) await run(statement)
-    const { rows } = await run('SELECT @@max_allowed_packet AS bytes')
-    // A packet has one byte for the command.
-    return integer(rows[0] ?? {}, 'bytes') - 1
+  /** Returns the length of a list that the server accepts on this connection, from now on. */
+  async function setUp({ ask: askHere, script }: Pick<Session, 'ask' | 'script'>): Promise<number> {
+    const { lockTimeoutMs, queryTimeoutMs, transactional } = settings
+    const [row = {}] = await askHere(FIND_SERVER)
+    await script(sql`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+    await askHere(SET_SESSION, [Math.ceil(lockTimeoutMs)])
+    const queryMs = Math.ceil(queryTimeoutMs)
+    // A handler leaves its transaction idle.
+    if (nameIn(row, 'version').includes('MariaDB')) await askHere(LIMIT_MARIADB, [queryMs, transactional ? 0 : queryMs])
+    else await askHere(LIMIT_MYSQL, [queryMs])
+    return rowReader.integer(row, 'bytes') - PACKET_BYTES
   }
 
   /** Returns the connection without an open transaction. */
@@ -84,30 +91,37 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
       return
     }
     try {
-      await session.run('ROLLBACK')
+      await session.script(ROLLBACK)
       session.release()
     } catch (error) {
       session.release(error)
     }
   }
 
+  /** Runs one statement, which is a transaction of its own. */
+  async function once<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const session = await checkOut()
+      try {
+        const answer = await work(session)
+        session.release()
+        return answer
+      } catch (error) {
+        // A refused statement was undone, so the connection is still usable.
+        session.release(isOfTheStatement(error) ? undefined : error)
+        if (attempt === ATTEMPTS || !isConflict(error)) throw failures.asThrown(error)
+      }
+    }
+  }
+
+  const askOnce: Ask = (statement, values) => once((session) => session.ask(statement, values))
   return {
     checkOut,
-    /** Runs one statement, which is a transaction of its own. */
-    async run(sql: string): Promise<Answer> {
-      for (let attempt = 1; ; attempt += 1) {
-        const session = await checkOut()
-        try {
-          const answer = await session.run(sql)
-          session.release()
-          return answer
-        } catch (error) {
-          // A refused statement was undone, so the connection is still usable.
-          session.release(isOfTheStatement(error) ? undefined : error)
-          if (attempt === ATTEMPTS || !isConflict(error)) throw failures.asThrown(error)
-        }
-      }
-    },
+    ask: askOnce,
+    script: (text: Sql): Promise<number> => once((session) => session.script(text)),
+    /** Runs a statement that returns no rows. Answers how many it inserted, changed or deleted. */
+    change: (statement: Statement, values: readonly Value[]): Promise<number> =>
+      once(async ({ client }) => (await ask(client, statement, values)).affected),
     /**
      * Runs the statements of `work` in one transaction. Rejects with a `Conflict` if another process changed the same rows,
      * after rolling back.
@@ -115,9 +129,9 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
     async together<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
       const session = await checkOut()
       try {
-        await session.run('START TRANSACTION')
+        await session.script(sql`START TRANSACTION`)
         const answer = await work(session)
-        await session.run('COMMIT')
+        await session.script(COMMIT)
         session.release()
         return answer
       } catch (error) {
@@ -133,19 +147,67 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
   }
 }
 
-/**
- * Each statement sees what was committed before it started. Values that do not fit are refused. A lock or a statement that takes
- * too long ends; MySQL ends only queries. If this process vanishes within a transaction, MariaDB ends it; elsewhere its locks
- * last until the server notices the broken connection. Each server skips the comment of the other.
- */
-function sessionSettings({ lockTimeoutMs, queryTimeoutMs, transactional }: Settings): readonly string[] {
-  const [lock, query] = [lockTimeoutMs, queryTimeoutMs].map((ms) => Math.ceil(ms / 1000))
-  // A handler leaves its transaction idle.
-  const idle = transactional ? '' : `, idle_transaction_timeout = ${query}`
-  return [
-    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}, lock_wait_timeout = ${lock}
-/*M! , max_statement_time = ${queryTimeoutMs / 1000}${idle} */
-/*!80000 , max_execution_time = ${Math.ceil(queryTimeoutMs)} */`,
-  ]
+export const COMMIT = sql`COMMIT`
+export const ROLLBACK = sql`ROLLBACK`
+const FIND_SERVER = { name: 'mw_server', text: sql`SELECT @@max_allowed_packet AS bytes, VERSION() AS version` }
+
+/** Values that do not fit are refused, text is in one encoding, and a lock that takes longer than $1 ms ends the statement. */
+const SET_SESSION = {
+  name: 'mw_session',
+  text: sql`
+SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, collation_connection = 'utf8mb4_bin',
+  sql_safe_updates = 0, sql_select_limit = DEFAULT,
+  innodb_lock_wait_timeout = CAST(CEILING($1 / 1000) AS UNSIGNED), lock_wait_timeout = CAST(CEILING($1 / 1000) AS UNSIGNED)`,
 }
+
+/**
+ * A statement that takes longer than $1 ms ends. If this process vanishes within a transaction, the server ends it after $2 ms;
+ * elsewhere its locks last until the server notices the broken connection.
+ */
+const LIMIT_MARIADB = {
+  name: 'mw_limit',
+  text: sql`SET SESSION max_statement_time = $1 / 1000, idle_transaction_timeout = CAST(CEILING($2 / 1000) AS UNSIGNED)`,
+}
+/** Only queries end. */
+const LIMIT_MYSQL = { name: 'mw_limit', text: sql`SET SESSION max_execution_time = CAST($1 AS UNSIGNED)` }
+
+/** What a packet holds beside a list. */
+export const PACKET_BYTES = 64
+
+/** The result of a statement. */
+interface Answer {
+  readonly rows: readonly Row[]
+  /** Rows found, inserted or deleted by a statement that returns none. */
+  readonly affected: number
+}
+
+function answerIn([result]: readonly unknown[]): Answer {
+  if (Array.isArray(result)) return { rows: result.filter(isRecord), affected: 0 }
+  const affected = isRecord(result) ? result['affectedRows'] : 0
+  return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
+}
+
+function typeCast(_: unknown, next: () => unknown): unknown {
+  return next()
+}
+
+interface Positional {
+  readonly text: string
+  /** For each parameter, the place of its value. */
+  readonly places: readonly number[]
+}
+
+const POSITIONAL = new WeakMap<Statement, Positional>()
+
+/** A statement as MySQL reads it: with a question mark for each use of a parameter. */
+function positional(statement: Statement): Positional {
+  let found = POSITIONAL.get(statement)
+  if (found === undefined) {
+    const places = Array.from(statement.text.matchAll(PARAMETER), ([, number]) => Number(number) - 1)
+    found = { text: statement.text.replaceAll(PARAMETER, '?'), places }
+    POSITIONAL.set(statement, found)
+  }
+  return found
+}
+
+const PARAMETER = /\$(\d+)/g

@@ -1,62 +1,37 @@
-/** What all statements share: connections, the dialect, and the server's clock. */
+/** The common base of all operations: statements, the connections that run them, and the server's clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { createDialect, createServerTime, type Dialect, type RowsOf, type SqlEngine } from '../sql/dialect.ts'
-import type { Row } from '../sql/values.ts'
-import type { Connections, Run } from './connections.ts'
-import { digestValue, isOneOf, rowReader, textValue } from './encoding.ts'
-import { tablesOf, type Tables } from './migrations.ts'
-import type { Settings } from './settings.ts'
-
-/** The server's clock in milliseconds when the statement began, whatever the time zone of the session. */
-export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
+import { sql } from '../../runtime/sql.ts'
+import { createServerTime, type SqlEngine } from '../sql/engine.ts'
+import { createStatements } from '../sql/statements.ts'
+import type { Connections } from './connections.ts'
+import { tablesOf } from './migrations.ts'
+import { nameIn, rowReader } from './reading.ts'
+import { createDialect, createWriteStatements } from './statements.ts'
 
 export interface Engine extends SqlEngine {
+  readonly writes: ReturnType<typeof createWriteStatements>
   readonly connections: Connections
-  readonly tables: Tables
 }
 
-/** Reads the server's version, and its clock for the first time. */
-export async function createEngine(connections: Connections, { prefix }: Settings): Promise<Engine> {
+const FIND_VERSION = { name: 'mw_version', text: sql`SELECT VERSION() AS version` }
+
+/** Refuses an old server, and reads the clock for the first time. */
+export async function createEngine(connections: Connections, prefix: string): Promise<Engine> {
+  const dialect = createDialect(tablesOf(prefix))
+  const statements = createStatements(dialect)
+  const { ask } = connections
+  const [found = {}] = await ask(FIND_VERSION)
+  refuseOld(nameIn(found, 'version'))
   const times = createServerTime(rowReader)
   const sentMs = monotonicMs()
-  const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
-  const [row] = rows
-  if (row === undefined) throw new Error('The database did not return its time.')
-  refuseOld(rowReader.text(row, 'version'))
+  const [row] = await ask(statements.workers)
   times.noteTime(row, sentMs)
-  const tables = tablesOf(prefix)
-  return { ...times, connections, tables, dialect: dialectOf(tables, connections.run) }
+  const writes = createWriteStatements(dialect)
+  return { ...times, tables: dialect.tables, statements, writes, rows: rowReader, ask, connections }
 }
 
-function dialectOf(tables: Tables, run: Run): Dialect {
-  return createDialect({
-    tables,
-    keyColumn: 'digest',
-    due: { table: tables.records, record: 'number', at: 'due_at' },
-    serverNow: SERVER_NOW,
-    digestIn: (column) => column,
-    bytesIn: (column) => column,
-    digestValue,
-    textValue,
-    bigintValue: (written) => written,
-    isOneOf,
-    // A comparison of rows would not use the index.
-    comparePair: ([a, b], sign, [x, y]) => `${a} ${sign}= ${x} AND (${a} ${sign} ${x} OR ${b} ${sign} ${y})`,
-    rows: rowReader,
-    rowsOf: rowsBy(run),
-  })
-}
-
-export function rowsBy(run: Run): RowsOf {
-  return async (...statements) => {
-    const answers: (readonly Row[])[] = []
-    for (const statement of statements) answers.push((await run(statement)).rows)
-    return answers
-  }
-}
-
-/** Older servers lack `SKIP LOCKED`. */
+/** Older servers lack `SKIP LOCKED`, or tables made of JSON. */
 function refuseOld(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
   const isMariaDb = version.includes('MariaDB')

@@ -6,13 +6,14 @@
  * Digests of messages are in one unique index, the only one with entries at random positions.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { quotedName, sql, wholeNumber, type Sql } from '../../runtime/sql.ts'
 import { EXACT } from '../sql/values.ts'
 import { refuseNewer } from '../stored.ts'
 import type { Connections } from './connections.ts'
-import { integer, rowReader } from './encoding.ts'
+import { nameIn, rowReader } from './reading.ts'
 
-const RECORDS = /* sql */ `
-CREATE TABLE IF NOT EXISTS {records} (
+const records = (name: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${name} (
   -- The time of the first event or send of the message in ms, and six more digits.
   number BIGINT NOT NULL PRIMARY KEY,
   digest VARBINARY(64) NOT NULL,
@@ -36,8 +37,8 @@ CREATE TABLE IF NOT EXISTS {records} (
   KEY by_due (due_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 
-const PAYLOADS = /* sql */ `
-CREATE TABLE IF NOT EXISTS {payloads} (
+const payloads = (name: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${name} (
   record BIGINT NOT NULL,
   id VARBINARY(64) NOT NULL,
   admitted_at BIGINT NOT NULL CHECK (admitted_at ${EXACT}),
@@ -50,8 +51,8 @@ CREATE TABLE IF NOT EXISTS {payloads} (
   KEY by_time (admitted_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 
-const DEAD_LETTERS = /* sql */ `
-CREATE TABLE IF NOT EXISTS {dead_letters} (
+const deadLetters = (name: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${name} (
   seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
   id VARBINARY(64) NOT NULL,
   record BIGINT NOT NULL,
@@ -61,8 +62,8 @@ CREATE TABLE IF NOT EXISTS {dead_letters} (
   KEY by_time (died_at, seq)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 
-const WORKERS = /* sql */ `
-CREATE TABLE IF NOT EXISTS {workers} (
+const workers = (name: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${name} (
   -- One row: the workers and their last heartbeats; see liveness.ts.
   id INT NOT NULL PRIMARY KEY CHECK (id = 1),
   version BIGINT NOT NULL,
@@ -70,10 +71,17 @@ CREATE TABLE IF NOT EXISTS {workers} (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 
 /** Numbered from 1. The ledger has a row for each that was applied. */
-const MIGRATIONS: readonly (readonly string[])[] = [[RECORDS, PAYLOADS, DEAD_LETTERS, WORKERS]]
+const MIGRATIONS: readonly ((tables: Tables) => readonly Sql[])[] = [
+  (tables) => [
+    records(tables.records),
+    payloads(tables.payloads),
+    deadLetters(tables.dead_letters),
+    workers(tables.workers),
+  ],
+]
 
-const LEDGER = /* sql */ `
-CREATE TABLE IF NOT EXISTS {migrations} (
+const ledger = (name: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${name} (
   version INT NOT NULL PRIMARY KEY,
   applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
@@ -81,10 +89,10 @@ CREATE TABLE IF NOT EXISTS {migrations} (
 const NAMES = ['migrations', 'records', 'payloads', 'dead_letters', 'workers'] as const
 
 /** The names of the tables as they appear in statements. */
-export type Tables = Readonly<Record<(typeof NAMES)[number], string>>
+export type Tables = Readonly<Record<(typeof NAMES)[number], Sql>>
 
 export function tablesOf(prefix: string): Tables {
-  const named = (name: string): string => `\`${prefix}_${name}\``
+  const named = (name: string): Sql => quotedName(`${prefix}_${name}`, '`')
   return {
     migrations: named('migrations'),
     records: named('records'),
@@ -95,21 +103,19 @@ export function tablesOf(prefix: string): Tables {
 }
 
 /** The statements of the migrations after number `from`. */
-function statements(prefix: string, from: number): readonly string[] {
+function statements(prefix: string, from: number): readonly Sql[] {
   const tables = tablesOf(prefix)
   const steps = MIGRATIONS.slice(from).flatMap((migration, index) => [
-    ...migration,
-    `INSERT IGNORE INTO {migrations} (version) VALUES (${from + index + 1})`,
+    ...migration(tables),
+    sql`INSERT IGNORE INTO ${tables.migrations} (version) VALUES (${wholeNumber(from + index + 1)})`,
   ])
-  return [LEDGER, ...steps].map((statement) =>
-    NAMES.reduce((text, name) => text.replaceAll(`{${name}}`, tables[name]), statement.trim()),
-  )
+  return [ledger(tables.migrations), ...steps]
 }
 
 /** The same as text, for someone with the privilege. */
 export function migrationsText(prefix: string): string {
   return statements(prefix, 0)
-    .map((statement) => `${statement};\n`)
+    .map((statement) => `${statement.trim()};\n`)
     .join('\n')
 }
 
@@ -118,7 +124,7 @@ export async function migrate(connections: Connections, prefix: string): Promise
   const version = await findVersion(connections, prefix)
   for (const statement of version === MIGRATIONS.length ? [] : statements(prefix, version)) {
     try {
-      await connections.run(statement)
+      await connections.script(statement)
     } catch (error) {
       if (!(error instanceof MessagingWebhooksError) || error.code !== 'store_forbidden') throw error
       const detail = `The tables begin with ${prefix}_.`
@@ -128,22 +134,34 @@ export async function migrate(connections: Connections, prefix: string): Promise
   await refuseUntransactional(connections, prefix)
 }
 
-/** A server may replace the engine that a statement names (`enforce_storage_engine`). */
-async function refuseUntransactional({ run }: Connections, prefix: string): Promise<void> {
-  const { rows } = await run(
-    `SELECT t.table_name AS name, t.engine AS engine FROM information_schema.tables t
-JOIN information_schema.engines e ON e.engine = t.engine
-WHERE t.table_schema = DATABASE() AND t.table_name IN (${quotedNames(prefix)}) AND e.transactions = 'NO' ORDER BY 1`,
-  )
-  const [first] = rows
-  if (first === undefined) return
-  const repairs = rows.map((row) => `ALTER TABLE \`${rowReader.text(row, 'name')}\` ENGINE = InnoDB;`)
-  const detail = `The engine is ${rowReader.text(first, 'engine')}. Run: ${repairs.join(' ')}`
-  throw new MessagingWebhooksError('store_unusable_engine', detail)
+/** Of the tables of a JSON list of names, those that exist, and their engines. */
+const FIND_TABLES = {
+  name: 'mw_tables',
+  text: sql`
+SELECT t.table_name AS name, t.engine AS engine, e.transactions AS transactions
+FROM JSON_TABLE($1, '$[*]' COLUMNS (name VARCHAR(64) PATH '$')) AS k
+  JOIN information_schema.tables t ON t.table_schema = DATABASE() AND t.table_name = k.name
+  JOIN information_schema.engines e ON e.engine = t.engine
+ORDER BY t.table_name`,
 }
 
-function quotedNames(prefix: string): string {
-  return NAMES.map((name) => `'${prefix}_${name}'`).join(', ')
+async function findTables({ ask }: Connections, prefix: string) {
+  const rows = await ask(FIND_TABLES, [JSON.stringify(NAMES.map((name) => `${prefix}_${name}`))])
+  return rows.map((row) => ({
+    name: nameIn(row, 'name'),
+    engine: nameIn(row, 'engine'),
+    hasTransactions: nameIn(row, 'transactions') !== 'NO',
+  }))
+}
+
+/** A server may replace the engine that a statement names (`enforce_storage_engine`). */
+async function refuseUntransactional(connections: Connections, prefix: string): Promise<void> {
+  const unusable = (await findTables(connections, prefix)).filter(({ hasTransactions }) => !hasTransactions)
+  const [first] = unusable
+  if (first === undefined) return
+  const repairs = unusable.map(({ name }) => `ALTER TABLE \`${name}\` ENGINE = InnoDB;`)
+  const detail = `The engine is ${first.engine}. Run: ${repairs.join(' ')}`
+  throw new MessagingWebhooksError('store_unusable_engine', detail)
 }
 
 /** The columns of each table without a default. */
@@ -161,19 +179,16 @@ export function requiredColumns(prefix: string) {
 export const LATEST = MIGRATIONS.length
 
 /** The number of migrations applied. Throws for foreign or newer tables. */
-export async function findVersion({ run }: Connections, prefix: string): Promise<number> {
-  const { rows } = await run(
-    `SELECT t.table_name AS name FROM information_schema.tables t
-WHERE t.table_schema = DATABASE() AND t.table_name IN (${quotedNames(prefix)})`,
-  )
-  const found = rows.map((row) => rowReader.text(row, 'name'))
+export async function findVersion(connections: Connections, prefix: string): Promise<number> {
+  const found = (await findTables(connections, prefix)).map(({ name }) => name)
   if (found.length === 0) return 0
   if (!found.includes(`${prefix}_migrations`)) {
     const detail = `The database has other tables of these names: ${found.toSorted().join(', ')}.`
     throw new MessagingWebhooksError('store_foreign', detail)
   }
-  const ledger = await run(`SELECT COALESCE(MAX(version), 0) AS version FROM ${tablesOf(prefix).migrations}`)
-  const version = ledger.rows[0] === undefined ? 0 : integer(ledger.rows[0], 'version')
+  const text = sql`SELECT COALESCE(MAX(version), 0) AS version FROM ${tablesOf(prefix).migrations}`
+  const [row] = await connections.ask({ name: 'mw_migrations', text })
+  const version = row === undefined ? 0 : rowReader.integer(row, 'version')
   refuseNewer(`The tables ${prefix}_… have`, version, MIGRATIONS.length)
   return version
 }

@@ -6,7 +6,7 @@ import { checkPrivileges, loadPeer, type Migrated } from '../sql/connecting.ts'
 import { createPolling, openSqlStore } from '../sql/open.ts'
 import { createConnections } from './connections.ts'
 import { createRecords } from './records.ts'
-import { createEngine, rowsBy, type Engine } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { createMysqlFailures } from './failures.ts'
 import { findVersion, LATEST, migrate, requiredColumns } from './migrations.ts'
 import type { Settings } from './settings.ts'
@@ -18,8 +18,8 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Me
   const { connections, failures } = await reach(settings)
   try {
     await migrate(connections, prefix)
-    await checkPrivileges(rowsBy(connections.run), requiredColumns(prefix), host)
-    const engine = await createEngine(connections, settings)
+    await checkPrivileges(connections.ask, requiredColumns(prefix), host)
+    const engine = await createEngine(connections, prefix)
     const polling = createPolling(host.onWork, () => settings.pollIntervalMs)
     if (host.claims) polling.restart()
     return await openSqlStore({
@@ -32,7 +32,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Me
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
-        within: (session) => createRecords(engine, session.run, (work) => work(session)),
+        within: (session) => createRecords(engine, session.ask, (work) => work(session)),
       },
       close: connections.close,
     })
@@ -73,13 +73,11 @@ async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Pro
 }
 
 /** Replaces the list of workers. */
-function listWriter({ connections: { run }, tables: { workers } }: Engine): WriteList {
+function listWriter({ connections, writes }: Engine): WriteList {
   return async (version, list, expected) => {
-    const { affected } = await run(
-      expected === undefined
-        ? `INSERT IGNORE INTO ${workers} (id, version, list) VALUES (1, ${version}, ${list})`
-        : `UPDATE ${workers} SET version = ${version}, list = ${list} WHERE id = 1 AND version = ${expected}`,
-    )
+    const affected = await (expected === undefined
+      ? connections.change(writes.addWorkers, [version, list])
+      : connections.change(writes.setWorkers, [version, list, expected]))
     return affected > 0
   }
 }

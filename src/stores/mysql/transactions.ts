@@ -2,7 +2,8 @@
 import type { Connection } from 'mysql2/promise'
 import type { TransactionEngine } from '../transactions.ts'
 import type { Failures } from '../sql/failures.ts'
-import type { Connections, Session } from './connections.ts'
+import { sql } from '../../runtime/sql.ts'
+import { COMMIT, ROLLBACK, type Connections, type Session } from './connections.ts'
 import { isOfNoSavepoint, isOfTheStatement } from './failures.ts'
 
 /** What a transactional store adds to a handler's context. */
@@ -27,8 +28,8 @@ export function transactionEngine(
       const session = await connections.checkOut()
       try {
         // A deadlock ends the transaction. Without autocommit, what a handler writes after it caught the error stays uncommitted.
-        await session.run('SET autocommit = 0')
-        await session.run(`SAVEPOINT ${SAVEPOINT}`)
+        await session.script(sql`SET autocommit = 0`)
+        await session.script(sql`SAVEPOINT ${SAVEPOINT}`)
         return session
       } catch (error) {
         session.release(error)
@@ -36,9 +37,9 @@ export function transactionEngine(
       }
     },
     contextOf: ({ client }) => ({ transaction: client }),
-    async isOpen({ run }) {
+    async isOpen({ script }) {
       try {
-        await run(`RELEASE SAVEPOINT ${SAVEPOINT}`)
+        await script(sql`RELEASE SAVEPOINT ${SAVEPOINT}`)
         return true
       } catch (error) {
         if (isOfNoSavepoint(error)) return false
@@ -46,13 +47,13 @@ export function transactionEngine(
       }
     },
     endedBy: 'A handler, a deadlock or a change of a table',
-    async commit({ run }) {
-      await run('COMMIT')
-      await run('SET autocommit = 1')
+    async commit({ script }) {
+      await script(COMMIT)
+      await script(sql`SET autocommit = 1`)
     },
-    async rollBack({ run }) {
-      await run('ROLLBACK')
-      await run('SET autocommit = 1')
+    async rollBack({ script }) {
+      await script(ROLLBACK)
+      await script(sql`SET autocommit = 1`)
     },
     release: ({ release }, error) => release(error),
     ...failures,

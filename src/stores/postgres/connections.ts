@@ -1,45 +1,51 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import type { Failures } from '../sql/failures.ts'
-import type { Row } from '../sql/values.ts'
-import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
-import { truth } from './encoding.ts'
-import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
-import { createPlans, writtenOut } from './plans.ts'
-import type { Settings } from './settings.ts'
-import { isError, isRecord } from '../../runtime/values.ts'
+import type { Sql } from '../../runtime/sql.ts'
+import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
+import type { Ask } from '../sql/dialect.ts'
+import type { Failures } from '../sql/failures.ts'
+import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
+import { createHosts, refuseReadOnly, type Hosts } from './hosts.ts'
+import { createSessions, send, type Rows, type Step } from './sessions.ts'
+import type { Settings } from './settings.ts'
 
-/**
- * Runs settings and statements in one round trip and one transaction, to which the settings are limited. Returns the rows of each
- * statement. A text with a `parameter` must be one statement.
- */
-export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
+export type { Step } from './sessions.ts'
+
+/** Runs statements within the time limits, all or none of them, and returns the rows of each. */
+export type Change = (steps: readonly Step[]) => Promise<readonly Rows[]>
 
 export type Connections = ReturnType<typeof createConnections>
 
+/** A connection taken from the pool. */
 export interface Session {
   readonly client: ClientBase
-  batch: Batch
+  /** Begins a transaction. Answers the time at which it began. */
+  begin(): Promise<unknown>
+  /** When the current transaction began. */
+  beginning(): Promise<unknown>
+  readonly ask: Ask
+  /** Within the open transaction. */
+  readonly change: Change
+  /** Runs a text without values, which may be several statements, and returns the rows of the last. */
+  script(text: Sql): Promise<Rows>
   /** Returns the connection to the pool. With an `error`, closes it. */
   release(error?: Error): void
 }
 
-/** Returns every value as the text of the server, because the application may have set parsers of its own. */
-const AS_SENT = { getTypeParser: () => (value: unknown) => value }
-
 /** `hosts`: undefined for the application's pool, which is not closed with the store. */
 function createConnections(
-  { pool, hosts }: { readonly pool: Pool; readonly hosts: ReturnType<typeof createHosts> | undefined },
+  { pool, hosts }: { readonly pool: Pool; readonly hosts: Hosts | undefined },
   limits: TimeLimits,
   failures: Failures,
   report: (error: MessagingWebhooksError) => void,
 ) {
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
-  const plans = createPlans(hosts !== undefined)
-  const deadlines = createDeadlines('Postgres', limits)
+  const sessions = createSessions(limits, hosts !== undefined)
+  const { answered, ...deadlines } = createDeadlines('Postgres', limits)
   pool.on('error', ignore)
   // The server may end a connection in the message with its first answer, before the pool hands it out.
   const survive = (client: PoolClient): void => void client.on('error', ignore)
@@ -72,70 +78,64 @@ function createConnections(
     }
   }
 
-  async function ask(
-    client: ClientBase,
-    sql: string,
-    values?: readonly unknown[],
-  ): Promise<readonly (readonly Row[])[]> {
-    const config =
-      values === undefined ? { text: sql, types: AS_SENT } : { text: sql, types: AS_SENT, values: [...values] }
-    const result: unknown = await deadlines.answered(client.query(config))
-    return [result].flat().map(rowsOf)
-  }
-
   /** Takes a connection for a transaction. The caller must release it. */
   async function checkOut(): Promise<Session> {
     const client = await connectClean()
     // Without a listener, a connection that breaks between two statements would end the process.
     client.on('error', ignore)
+    function release(error?: Error): void {
+      client.off('error', ignore)
+      client.release(error)
+    }
+    try {
+      await answered(sessions.setUp(client))
+    } catch (error) {
+      release(failures.cleaned(error))
+      throw error
+    }
     return {
       client,
-      batch: async (statements, settings = []) =>
-        (await ask(client, settings.join('') + writtenOut(statements))).slice(settings.length),
-      release(error) {
-        client.off('error', ignore)
-        client.release(error)
-      },
+      begin: () => answered(sessions.begin(client)),
+      beginning: () => answered(sessions.beginning(client)),
+      ask: (statement, values = []) => answered(sessions.ask(client, { statement, values })),
+      change: (steps) => answered(sessions.within(client, steps)),
+      script: (text) => answered(send(client, { text })),
+      release,
     }
   }
 
-  async function once<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const session = await checkOut()
+  async function once<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const { client, release } = await checkOut()
     try {
-      const answer = await work(session)
-      session.release()
+      const answer = await answered(work(client))
+      release()
       return answer
     } catch (error) {
       // A refused statement was rolled back, so the connection is still usable. Close a connection to a standby: the next one
       // may reach the primary.
       const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
-      session.release(isRefusal && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
+      release(isRefusal && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
       throw error
     }
   }
 
-  async function run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async function run<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await once(work)
       } catch (error) {
         // The whole transaction was rolled back, so it may be repeated.
-        if (attempt < ATTEMPTS && (isPassing(error) || plans.isLost(error))) continue
+        if (attempt < ATTEMPTS && (isPassing(error) || sessions.isAvoidable(error))) continue
         throw failures.asThrown(error)
       }
     }
   }
 
+  const ask: Ask = (statement, values = []) => run((client) => sessions.ask(client, { statement, values }))
+  const change: Change = (steps) => run((client) => sessions.change(client, steps))
   return {
-    limits,
-    /** Runs one statement with parameters. */
-    query: async (sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
-      (await run(({ client }) => ask(client, sql, values)))[0] ?? [],
-    batch: (statements: string, settings: readonly string[] = []) =>
-      run(async ({ client, batch }) => {
-        const planned = await plans.forConnection(client, statements, (text) => batch(text, settings))
-        return batch(planned.statements, [...settings, ...planned.settings])
-      }),
+    ask,
+    change,
     checkOut,
     async close(): Promise<void> {
       if (hosts === undefined) {
@@ -153,15 +153,6 @@ function isInTransaction(client: PoolClient): boolean {
   if (!('getTransactionStatus' in client)) return false
   const status = client.getTransactionStatus()
   return status === 'T' || status === 'E'
-}
-
-/** The rows of one result of `pg`, as objects. */
-function rowsOf(result: unknown): readonly Row[] {
-  return isRecord(result) && areRows(result['rows']) ? result['rows'] : []
-}
-
-function areRows(rows: unknown): rows is readonly Row[] {
-  return Array.isArray(rows)
 }
 
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
@@ -184,18 +175,14 @@ export async function reachOnce<T>(
   }
 }
 
-async function ownPool({ connectionString = '', maxConnections, ...limits }: Settings) {
+async function ownPool({ connectionString = '', maxConnections, transactional, ...limits }: Settings) {
   const pg = await loadPg()
   const hosts = createHosts(connectionString)
+  const { opened } = createDeadlines('Postgres', limits)
 
   /** Passes on a connection to a server that accepts writes. */
   function verify(client: PoolClient, done: (error?: Error) => void): void {
-    createDeadlines('Postgres', limits)
-      .opened(client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT }))
-      .then(({ rows: [row] }) => {
-        if (row === undefined || truth(row, 'is_on')) throw readOnly()
-      })
-      .then(() => done(), done)
+    opened(refuseReadOnly(client)).then(() => done(), done)
   }
 
   const pool = new pg.Pool({
@@ -204,6 +191,8 @@ async function ownPool({ connectionString = '', maxConnections, ...limits }: Set
     connectionTimeoutMillis: limits.connectTimeoutMs,
     keepAlive: true,
     application_name: 'messaging-webhooks',
+    // A handler may use a cursor on the connection of its transaction.
+    pipeline: !transactional,
     // With one host, skip the round trip: a standby refuses the first write anyway.
     ...(hosts.count === 1 ? {} : { verify }),
   })
@@ -213,36 +202,4 @@ async function ownPool({ connectionString = '', maxConnections, ...limits }: Set
 /** Loads the driver when a store is opened. */
 export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
   return loadPeer(import('pg'), 'postgresStore needs pg: npm install pg.')
-}
-
-/** Scheme and credentials, hosts, and the rest. */
-const PARTS = /^([^:/?#]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s
-
-/** One address for each host of `postgres://user:password@first:5432,second:5432/database`. */
-export function addressesIn(connectionString: string): readonly [string, ...string[]] {
-  const [, start = '', hosts = '', rest = ''] = PARTS.exec(connectionString) ?? []
-  const [first = '', ...others] = hosts.split(',')
-  if (others.length === 0) return [connectionString]
-  return [start + first + rest, ...others.map((host) => start + host + rest)]
-}
-
-/** Several hosts in one address, as libpq writes them. The store uses the one that accepts writes. */
-export function createHosts(connectionString: string) {
-  const addresses = addressesIn(connectionString)
-  let [current] = addresses
-  return {
-    count: addresses.length,
-    current: (): string => current,
-    /** Moves to the next address after this one failed or refused writes, unless another caller already has. */
-    leave(address: string): void {
-      if (address === current) current = addresses[(addresses.indexOf(current) + 1) % addresses.length] ?? current
-    },
-  }
-}
-
-/** A standby refuses writes, and so does a server or role that is read-only by default. */
-const FIND_READ_ONLY = /* sql */ `SELECT current_setting('transaction_read_only') = 'on' AS is_on`
-
-function readOnly(): MessagingWebhooksError {
-  return new MessagingWebhooksError('store_failed', 'The server accepts no writes: it is a standby, or read-only.')
 }

@@ -1,15 +1,18 @@
 /**
  * The tables, created and changed by numbered migrations, or returned as text for a role with the privilege. The ledger has a
  * row per migration: of processes that migrate at once, one inserts it, and the others fail and check again. A schema with an
- * unknown migration is refused. {schema} is the name of the schema.
+ * unknown migration is refused.
  */
 import type { Migrated } from '../sql/connecting.ts'
-import { EXACT, type Row } from '../sql/values.ts'
+import { joined, sql, wholeNumber, type Sql } from '../../runtime/sql.ts'
+import type { Ask } from '../sql/dialect.ts'
+import { EXACT } from '../sql/values.ts'
 import { refuseNewer } from '../stored.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Connections, Session } from './connections.ts'
-import { integer, quoteName, text, textValue, truth } from './encoding.ts'
+import { rowReader, text, truth } from './reading.ts'
+import { quoteName } from './statements.ts'
 import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
 
 /**
@@ -18,11 +21,11 @@ import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
  * half free: most records are written again within milliseconds, and a new version in the same page needs no index entries and
  * less log.
  */
-const INBOX = /* sql */ `
-CREATE TABLE {schema}.records (
+const inbox = (schema: Sql): Sql => sql`
+CREATE TABLE ${schema}.records (
   -- The time of the first event or send of the message in ms, and six more digits.
   number bigint PRIMARY KEY,
-  key bytea NOT NULL,
+  digest bytea NOT NULL,
   -- Random, and another one with each write.
   version bytea NOT NULL,
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
@@ -33,12 +36,12 @@ CREATE TABLE {schema}.records (
   overdue_at bigint CHECK (overdue_at ${EXACT}),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
-CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
-CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
+CREATE UNIQUE INDEX records_by_digest ON ${schema}.records (digest);
+CREATE INDEX records_sent ON ${schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
+CREATE INDEX records_overdue ON ${schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
 
 -- Records with unsettled events. Reserving and leasing a record changes no index entry.
-CREATE TABLE {schema}.due (
+CREATE TABLE ${schema}.due (
   record bigint PRIMARY KEY,
   -- When the first event is due.
   at bigint NOT NULL CHECK (at ${EXACT}),
@@ -52,9 +55,9 @@ CREATE TABLE {schema}.due (
   first bytea
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-CREATE INDEX due_by_time ON {schema}.due (at);
+CREATE INDEX due_by_time ON ${schema}.due (at);
 
-CREATE TABLE {schema}.payloads (
+CREATE TABLE ${schema}.payloads (
   record bigint NOT NULL,
   id bytea NOT NULL,
   admitted_at bigint NOT NULL CHECK (admitted_at ${EXACT}),
@@ -65,44 +68,43 @@ CREATE TABLE {schema}.payloads (
   error bytea,
   PRIMARY KEY (record, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE INDEX payloads_by_time ON {schema}.payloads (admitted_at);
+CREATE INDEX payloads_by_time ON ${schema}.payloads (admitted_at);
 
-CREATE TABLE {schema}.dead_letters (
+CREATE TABLE ${schema}.dead_letters (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id bytea NOT NULL,
   record bigint NOT NULL,
   died_at bigint NOT NULL CHECK (died_at ${EXACT})
 );
-CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id);
-CREATE INDEX dead_letters_by_time ON {schema}.dead_letters (died_at, seq);
+CREATE UNIQUE INDEX dead_letters_by_id ON ${schema}.dead_letters (id);
+CREATE INDEX dead_letters_by_time ON ${schema}.dead_letters (died_at, seq);
 
 -- One row: the workers and their last heartbeats; see liveness.ts.
-CREATE TABLE {schema}.workers (
+CREATE TABLE ${schema}.workers (
   id integer PRIMARY KEY CHECK (id = 1),
   version bigint NOT NULL,
   list bytea NOT NULL
 );
-INSERT INTO {schema}.workers (id, version, list) VALUES (1, 0, '');
+INSERT INTO ${schema}.workers (id, version, list) VALUES (1, 0, '');
 `
 
 /** Numbered from 1. The ledger has a row for each that was applied. */
-const MIGRATIONS: readonly string[] = [INBOX]
+const MIGRATIONS = [inbox]
 
-const TABLES = ['records', 'due', 'payloads', 'dead_letters', 'workers'] as const
-
-/** Whether the schema and its ledger exist, and which tables with the names of this package it contains. */
-function findLedger(schema: string): string {
-  const name = `convert_from(${textValue(schema)}, 'UTF8')`
-  return `
-SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${name}) AS has_schema,
+/** Whether the schema $1 and its ledger exist, and which tables with the names of this package it contains. */
+const FIND_LEDGER = {
+  name: 'mw_ledger',
+  text: sql`
+SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1) AS has_schema,
   count(*) FILTER (WHERE c.relname = 'messaging_webhooks_migrations') > 0 AS ledger,
   string_agg(c.relname, ', ' ORDER BY c.relname) FILTER (WHERE c.relname <> 'messaging_webhooks_migrations') AS tables
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = ${name}
-  AND c.relname IN ('messaging_webhooks_migrations', ${TABLES.map((table) => `'${table}'`).join(', ')})`
+WHERE n.nspname = $1
+  AND c.relname IN ('messaging_webhooks_migrations', 'records', 'due', 'payloads', 'dead_letters', 'workers')`,
 }
 
-const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
+const findVersion = (schema: Sql): Sql =>
+  sql`SELECT coalesce(max(version), 0) AS version FROM ${schema}.messaging_webhooks_migrations`
 
 /** Processes that start at the same time wait for the one that migrates. */
 const WAIT_MS = 60_000
@@ -111,8 +113,8 @@ const ATTEMPTS = 10
 /** A row, a schema or a table exists: another process was first. */
 const EXISTS_ALREADY = ['23505', '42P06', '42P07'] as const
 
-const LEDGER = /* sql */ `
-CREATE TABLE IF NOT EXISTS {schema}.messaging_webhooks_migrations (
+const ledger = (schema: Sql): Sql => sql`
+CREATE TABLE IF NOT EXISTS ${schema}.messaging_webhooks_migrations (
   version integer PRIMARY KEY,
   applied_at timestamptz NOT NULL DEFAULT now()
 );
@@ -127,32 +129,36 @@ export function migrationsText(schema: string, from = 0): string {
  * Inserts the row of the ledger first: this fails at once if the migration was applied already, and waits while another process
  * applies it.
  */
-function ddl(schema: string, from: number, hasSchema = false): string {
+function ddl(name: string, from: number, hasSchema = false): Sql {
+  const schema = quoteName(name)
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
-    const version = from + index + 1
-    return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
+    const version = wholeNumber(from + index + 1)
+    return sql`
+-- Migration ${version}
+INSERT INTO ${schema}.messaging_webhooks_migrations (version) VALUES (${version});
+${migration(schema)}`
   })
   // Postgres checks the privilege to create schemas before it checks whether the schema exists.
-  const made = hasSchema ? '' : 'CREATE SCHEMA IF NOT EXISTS {schema};\n'
-  return inSchema([from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
+  const made = hasSchema ? sql`` : sql`CREATE SCHEMA IF NOT EXISTS ${schema};\n`
+  return joined([...(from === 0 ? [made, ledger(schema)] : []), ...steps], '')
 }
 
 /** The columns of each table without a default. */
 export function requiredColumns(schema: string) {
   const place = quoteName(schema)
   return [
-    [`${place}.records`, 'number', 'key', 'version', 'state', 'reports'],
-    [`${place}.due`, 'record', 'at', 'held_until', 'waiting'],
-    [`${place}.payloads`, 'record', 'id', 'admitted_at'],
-    [`${place}.dead_letters`, 'id', 'record', 'died_at'],
-    [`${place}.workers`, 'id', 'version', 'list'],
+    [sql`${place}.records`, 'number', 'digest', 'version', 'state', 'reports'],
+    [sql`${place}.due`, 'record', 'at', 'held_until', 'waiting'],
+    [sql`${place}.payloads`, 'record', 'id', 'admitted_at'],
+    [sql`${place}.dead_letters`, 'id', 'record', 'died_at'],
+    [sql`${place}.workers`, 'id', 'version', 'list'],
   ] as const
 }
 
 /** Updates the schema. Refuses a foreign or newer one and leaves it unchanged. */
 export async function migrate(connections: Connections, schema: string, failures: Failures): Promise<Migrated> {
   // Most starts find the schema up to date and need no privilege to create tables.
-  const { version: before } = await find(connections.query, schema)
+  const { version: before } = await find(connections.ask, schema)
   if (before === MIGRATIONS.length) return { from: before, to: before }
   const session = await connections.checkOut()
   try {
@@ -172,7 +178,7 @@ export async function migrate(connections: Connections, schema: string, failures
 
 /** Reports what `migrate` would do. Changes nothing, and refuses the same schemas. */
 export async function pending(connections: Connections, schema: string): Promise<Migrated> {
-  const { version: from } = await find(connections.query, schema)
+  const { version: from } = await find(connections.ask, schema)
   return { from, to: MIGRATIONS.length }
 }
 
@@ -182,10 +188,10 @@ export async function pending(connections: Connections, schema: string): Promise
  */
 async function apply(session: Session, schema: string): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
-    const { version, hasSchema } = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema)
+    const { version, hasSchema } = await find(session.ask, schema)
     if (version === MIGRATIONS.length) return version
     try {
-      await session.batch(SETTINGS + ddl(schema, version, hasSchema))
+      await session.script(sql`${SETTINGS}${ddl(schema, version, hasSchema)}`)
       return version
     } catch (error) {
       if (attempt === ATTEMPTS || !EXISTS_ALREADY.some((state) => hasState(error, state))) throw error
@@ -193,15 +199,13 @@ async function apply(session: Session, schema: string): Promise<number> {
   }
 }
 
-const SETTINGS =
-  'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +
-  `SET LOCAL lock_timeout = ${WAIT_MS}; SET LOCAL statement_timeout = ${WAIT_MS};\n`
-
-type Query = (sql: string) => Promise<readonly Row[]>
+const SETTINGS = sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = ${WAIT_MS}; SET LOCAL statement_timeout = ${WAIT_MS};
+`
 
 /** Throws for a foreign or newer schema. */
-async function find(query: Query, schema: string) {
-  const [found] = await query(findLedger(schema))
+async function find(ask: Ask, schema: string) {
+  const [found] = await ask(FIND_LEDGER, [schema])
   if (found === undefined || !truth(found, 'ledger')) {
     if (found?.['tables'] != null)
       throw new MessagingWebhooksError(
@@ -210,13 +214,8 @@ async function find(query: Query, schema: string) {
       )
     return { version: 0, hasSchema: found !== undefined && truth(found, 'has_schema') }
   }
-  const [row] = await query(inSchema(FIND_VERSION, schema))
-  const version = row === undefined ? 0 : integer(row, 'version')
+  const [row] = await ask({ name: 'mw_version', text: findVersion(quoteName(schema)) })
+  const version = row === undefined ? 0 : rowReader.integer(row, 'version')
   refuseNewer(`The schema ${quoteName(schema)} has`, version, MIGRATIONS.length)
   return { version, hasSchema: true }
-}
-
-/** Inserts the schema into a statement without values. */
-function inSchema(statement: string, schema: string): string {
-  return statement.replaceAll('{schema}', quoteName(schema))
 }

@@ -7,9 +7,10 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { sql } from '../../runtime/sql.ts'
 import { createPolling } from '../sql/open.ts'
 import type { Settings } from './settings.ts'
-import { quoteName } from './encoding.ts'
+import { quoteName } from './statements.ts'
 
 interface ListenOptions extends Pick<Settings, 'schema' | 'connectTimeoutMs' | 'pollIntervalMs' | 'probeIntervalMs'> {
   /** Undefined if this process claims nothing. It then only notifies others. */
@@ -70,7 +71,7 @@ export function startListening(options: ListenOptions) {
     try {
       const ready = async (): Promise<void> => {
         await next.connect()
-        await next.query(`LISTEN ${quoteName(channel)}`)
+        await next.query(sql`LISTEN ${quoteName(channel)}`)
       }
       await withDeadline(clock, options.connectTimeoutMs, ready(), () => {
         throw new Error('The listening connection was not open in time.')

@@ -1,11 +1,13 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
 import type { MessageStore, StoreHost } from '../../inbox/store.ts'
+import { sql } from '../../runtime/sql.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { checkPrivileges } from '../sql/connecting.ts'
-import { createHosts, loadPg, reach } from './connections.ts'
+import { loadPg, reach } from './connections.ts'
+import { createHosts } from './hosts.ts'
 import { createRecords } from './records.ts'
-import { createEngine, rowsBy, type Engine } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { startListening, type ListenClient } from './notifications.ts'
 import { migrate, requiredColumns } from './migrations.ts'
 import type { Settings } from './settings.ts'
@@ -13,7 +15,7 @@ import { checkTransactions, transactionEngine, type PostgresContext } from './tr
 import type { WriteList } from '../sql/workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
-const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
+const NOTIFY = { name: 'mw_notify', text: sql`SELECT pg_notify($1, $2)` }
 
 /** A connection outside the pool, whose own connections may go through a pooler without notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
@@ -34,9 +36,9 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { connections, failures, pool } = await reach(settings, report)
   try {
     await migrate(connections, schema, failures)
-    await checkPrivileges(rowsBy(connections.batch), requiredColumns(schema), host)
+    await checkPrivileges(connections.ask, requiredColumns(schema), host)
     if (settings.transactional) await checkTransactions(connections, failures)
-    const engine = await createEngine(connections, settings)
+    const engine = await createEngine(connections, schema)
     const connect = host.claims ? await listenClient(settings, pool) : undefined
     return await openSqlStore({
       host,
@@ -47,7 +49,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
       waking: startListening({
         ...settings,
         connect,
-        notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
+        notify: (channel, payload) => connections.ask(NOTIFY, [channel, payload]),
         onWork: host.onWork,
         report,
         cleaned: failures.cleaned,
@@ -55,7 +57,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-        within: ({ batch }) => createRecords(engine, engine.within(batch)),
+        within: (session) => createRecords(engine, session),
       },
       close: connections.close,
     })
@@ -65,13 +67,10 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   }
 }
 
-/** Replaces the list of workers. */
-function listWriter({ schema, together }: Engine): WriteList {
+function listWriter({ writes, change }: Engine): WriteList {
   return async (version, list, expected) => {
-    const [rows = []] = await together(`
-INSERT INTO ${schema}.workers AS w (id, version, list) VALUES (1, ${version}, ${list})
-ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = ${expected ?? 'NULL'}
-RETURNING w.id;`)
+    const values = [version, list, expected ?? null]
+    const [rows = []] = await change([{ statement: writes.setWorkers, values }])
     return rows.length > 0
   }
 }

@@ -4,6 +4,7 @@ import { OptionsError } from '../../public/errors.ts'
 import type { TransactionEngine } from '../transactions.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Connections, Session } from './connections.ts'
+import { COMMIT, ROLLBACK } from './sessions.ts'
 import { hasState, isOfTheStatement, PROTOCOL_VIOLATION } from './failures.ts'
 
 /** The part of a handler's context that a transactional store adds. */
@@ -15,14 +16,12 @@ export interface PostgresContext {
   readonly transaction: ClientBase
 }
 
-const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
-
 /** Rejects if a pooler gives each statement a connection of its own: every transaction of a handler would fail. */
 export async function checkTransactions(connections: Connections, failures: Failures): Promise<void> {
   const session = await connections.checkOut()
   try {
-    await session.batch(BEGIN)
-    await session.batch('ROLLBACK')
+    await session.begin()
+    await session.script(ROLLBACK)
     session.release()
   } catch (error) {
     session.release(failures.cleaned(error))
@@ -41,18 +40,14 @@ export function transactionEngine(
     session.release(error === undefined ? undefined : failures.cleaned(error))
   }
 
-  /** When the transaction of a connection began, which the server keeps until its end. */
+  /** When the transaction of a connection began. */
   const beginnings = new WeakMap<Session, unknown>()
-
-  async function beginning({ batch }: Session, statement = ''): Promise<unknown> {
-    return (await batch(`${statement}SELECT now() AS began`)).flat()[0]?.['began']
-  }
 
   return {
     async begin() {
       const session = await connections.checkOut()
       try {
-        beginnings.set(session, await beginning(session, `${BEGIN};`))
+        beginnings.set(session, await session.begin())
         return session
       } catch (error) {
         release(session, error)
@@ -60,10 +55,10 @@ export function transactionEngine(
       }
     },
     contextOf: ({ client }) => ({ transaction: client }),
-    isOpen: async (session) => beginnings.get(session) === (await beginning(session)),
+    isOpen: async (session) => beginnings.get(session) === (await session.beginning()),
     endedBy: 'A handler',
-    commit: (session) => session.batch('COMMIT'),
-    rollBack: (session) => session.batch('ROLLBACK'),
+    commit: (session) => session.script(COMMIT),
+    rollBack: (session) => session.script(ROLLBACK),
     release,
     ...failures,
     isOfTheStatement,

@@ -1,10 +1,11 @@
-/** What writes change in records, and beside them. */
+/** What writes change in records, and beside them, as columns of the JSON lists that statements take. */
 import { encodeReports, encodeSend, encodeState } from '../codec.ts'
-import { overdueMark } from '../../messages/record.ts'
-import type { MessageRecord, PayloadChange, SendEntry } from '../../messages/record.ts'
+import { overdueMark, type MessageRecord, type PayloadChange } from '../../messages/record.ts'
 import { isUnreadable } from '../../messages/replay.ts'
 import type { VersionedChange } from '../engine.ts'
 import { admittedIn as admittedBy } from '../stored.ts'
+import { dueRowOf } from './due.ts'
+import { base64, whole } from './values.ts'
 
 /** A record to write. */
 export interface Written {
@@ -17,40 +18,47 @@ export const isNew = ({ change }: Pick<Written, 'change'>): boolean => change.ex
 /** Whether the write replaces all of a stored record, and what the indexes say of it. */
 export const isReplaced = ({ change }: Pick<Written, 'change'>): boolean => isUnreadable(change.before)
 
-/** How an engine writes values. */
-interface ValueWriter<Value> {
-  readonly text: (text: string) => Value
-  readonly number: (number: number) => Value
-  /** The value of a column without one. */
-  readonly none: Value
+/**
+ * The columns of a record in the JSON list of a statement. The reports and the send are null unless the write changes them. Short
+ * columns come first, and none is left out: MariaDB reads an object from its beginning to each column.
+ */
+export function recordColumns({ change, record }: Written) {
+  const due = dueRowOf(record)
+  const changes = changesSend({ change, record })
+  const send = changes ? record.send : undefined
+  return {
+    digest: change.key,
+    version: base64(change.version),
+    due_at: due === undefined ? null : whole(due.at),
+    held_until: due === undefined ? null : whole(due.heldUntil),
+    worker: due?.worker ?? null,
+    waiting: due?.waiting ?? null,
+    first: due?.first ?? null,
+    // Whether the write sets the send and its times, which may be to nothing.
+    changes_send: Number(changes),
+    sent_at: send === undefined ? null : whole(Math.floor(send.sentAtMs)),
+    overdue_at: send === undefined ? null : (overdueMark(record) ?? null),
+    send: send === undefined ? null : base64(encodeSend(send)),
+    reports: changesReports({ change, record }) ? base64(encodeReports(record)) : null,
+    state: base64(encodeState(record)),
+  }
 }
 
-type Columns<Value> = Readonly<Record<string, (one: Written) => Value>>
-
-/** Writes the columns of these records. Leaves out the reports and the send if no record changes them, as in most writes. */
-export function createColumns<Value>({ text, number, none }: ValueWriter<Value>) {
-  const orNone = <T>(value: T | undefined, write: (known: T) => Value): Value =>
-    value === undefined ? none : write(value)
-
-  const encoded = (send: SendEntry): Value => text(encodeSend(send))
-  const sentAt = ({ sentAtMs }: SendEntry): Value => number(Math.floor(sentAtMs))
-  const state: Columns<Value> = {
-    version: ({ change }) => text(change.version),
-    state: ({ record }) => text(encodeState(record)),
-  }
-  const reports: Columns<Value> = { reports: ({ record }) => text(encodeReports(record)) }
-  const send: Columns<Value> = {
-    send: ({ record }) => orNone(record.send, encoded),
-    sent_at: ({ record }) => orNone(record.send, sentAt),
-    overdue_at: ({ record }) => orNone(overdueMark(record), number),
-  }
-
-  return (written: readonly Written[]): Columns<Value> => ({
-    ...state,
-    ...(written.some(changesReports) && reports),
-    ...(written.some(changesSend) && send),
-  })
-}
+export const RECORD_COLUMNS = {
+  digest: 'digest',
+  version: 'text',
+  due_at: 'bigint',
+  held_until: 'bigint',
+  worker: 'bigint',
+  waiting: 'integer',
+  first: 'digest',
+  changes_send: 'integer',
+  sent_at: 'bigint',
+  overdue_at: 'bigint',
+  send: 'text',
+  reports: 'text',
+  state: 'text',
+} as const
 
 function changesReports({ change, record }: Written): boolean {
   return change.before === undefined || change.before.latest !== record.latest || isReplaced({ change })
@@ -73,10 +81,19 @@ export function admittedIn<One extends Written>(written: readonly One[]) {
       const now = last.get(id)
       if (now?.becomes === 'removed') return []
       const error = now?.becomes === 'dead' ? now.error : undefined
-      return [{ one, id, event: JSON.stringify(record), raw, admittedAtMs, error }]
+      const columns = {
+        admitted_at: whole(admittedAtMs),
+        error: error === undefined ? null : base64(error),
+        event: base64(JSON.stringify(record)),
+        raw: base64(raw),
+      }
+      return [{ one, id, columns }]
     })
   })
 }
+
+/** The columns of an admitted payload in the JSON list of a statement, beside those that identify it. */
+export const PAYLOAD_COLUMNS = { admitted_at: 'bigint', error: 'text', event: 'text', raw: 'text' } as const
 
 /**
  * The payloads that these writes change: of events that become dead letters (`failed`: those that were stored before), of
@@ -93,8 +110,8 @@ export function changedIn<One extends Written>(written: readonly One[]) {
         becomes: payload.becomes,
         isNew: payloads.some((each) => isIt(each) && each.becomes === 'stored'),
         wasDead: before?.dead.some(isIt) === true,
-        diedAtMs: Math.floor(one.record.dead.find(isIt)?.diedAtMs ?? 0),
-        error: payload.becomes === 'dead' ? payload.error : '',
+        diedAt: whole(Math.floor(one.record.dead.find(isIt)?.diedAtMs ?? 0)),
+        error: payload.becomes === 'dead' ? base64(payload.error) : '',
       }
     })
   })

@@ -8,7 +8,8 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import { millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
 import type { StoreHost } from '../../inbox/store.ts'
 import { RETENTION_OPTIONS } from '../retention-options.ts'
-import type { RowsOf } from './dialect.ts'
+import { joined, plainName, sql, type Sql } from '../../runtime/sql.ts'
+import type { Ask } from './dialect.ts'
 
 const MAX_CONNECTIONS = 10_000
 
@@ -89,17 +90,21 @@ export interface Migrated {
  * it instead, because it may be used to read. Changes nothing. `required`: the columns of each table without a default.
  */
 export async function checkPrivileges(
-  rowsOf: RowsOf,
-  required: readonly (readonly [table: string, first: string, ...others: string[]])[],
+  ask: Ask,
+  required: readonly (readonly [table: Sql, ...columns: string[]])[],
   { claims, report }: StoreHost,
 ): Promise<void> {
-  const statements = required.flatMap(([table, first, ...others]) => [
-    `INSERT INTO ${table} (${[first, ...others].join(', ')}) SELECT ${[first, ...others].join(', ')} FROM ${table} WHERE false`,
-    `UPDATE ${table} SET ${first} = ${first} WHERE false`,
-    `DELETE FROM ${table} WHERE false`,
-  ])
+  const statements = required.flatMap(([table, ...names]) => {
+    const columns = names.map(plainName)
+    const [first = sql`*`] = columns
+    return [
+      sql`INSERT INTO ${table} (${joined(columns)}) SELECT ${joined(columns)} FROM ${table} WHERE false`,
+      sql`UPDATE ${table} SET ${first} = ${first} WHERE false`,
+      sql`DELETE FROM ${table} WHERE false`,
+    ]
+  })
   try {
-    await rowsOf(...statements)
+    for (const [at, text] of statements.entries()) await ask({ name: `mw_privilege_${at}`, text })
   } catch (error) {
     if (claims || !(error instanceof MessagingWebhooksError)) throw error
     report(error)

@@ -1,66 +1,52 @@
-/** What differs between engines in the statements that they share, and the server's clock. */
-import { createServerClock, type ServerClock } from '../server-time.ts'
-import type { Row, RowReader } from './values.ts'
+/** Statements with parameters, and what differs between engines in those that they share. */
+import type { Sql } from '../../runtime/sql.ts'
+import type { Row } from './values.ts'
 
-/** Runs statements in order, in one round trip if the engine can, and returns the rows of each. */
-export type RowsOf = (...statements: readonly string[]) => Promise<readonly (readonly Row[])[]>
+/** A constant statement. Its parameters are $1, $2 and so on. */
+export interface Statement {
+  /** Identifies the statement among those of a store. */
+  readonly name: string
+  readonly text: Sql
+}
 
+/** A value of a parameter: text, a whole number, or JSON as text. */
+export type Value = string | number | null
+
+/** Runs a statement and returns its rows. */
+export type Ask = (statement: Statement, values?: readonly Value[]) => Promise<readonly Row[]>
+
+/** Names statements by their properties. */
+export function named<Texts extends Readonly<Record<string, Sql>>>(
+  texts: Texts,
+): { readonly [Name in keyof Texts]: Statement } {
+  const statements = Object.entries(texts).map(([name, text]) => [name, { name: `mw_${name}`, text }])
+  // The same properties.
+  return Object.fromEntries(statements) as { readonly [Name in keyof Texts]: Statement }
+}
+
+/** The columns of a JSON list of objects. A digest is of hexadecimal digits. */
+export type GivenColumns = Readonly<Record<string, 'integer' | 'bigint' | 'digest' | 'text'>>
+
+type Pair = readonly [Sql, Sql]
+
+/** Parts of statements that differ between engines. */
 export interface Dialect {
   /** The tables as they appear in statements. */
-  readonly tables: Readonly<Record<'records' | 'payloads' | 'dead_letters' | 'workers', string>>
-  /** The name of the column with the key of a record. */
-  readonly keyColumn: string
+  readonly tables: Readonly<Record<'records' | 'payloads' | 'dead_letters' | 'workers', Sql>>
   /** The table with the rows of `dueRowOf`, and its columns for the number of the record and for the time. The time may be null. */
-  readonly due: { readonly table: string; readonly record: string; readonly at: string }
-  /** The columns of a record `r`, and of a payload `p`, for `RowReader`. */
-  readonly recordColumns: string
-  readonly payloadColumns: string
+  readonly due: { readonly table: Sql; readonly record: Sql; readonly at: Sql }
   /** The server's clock in milliseconds. */
-  readonly serverNow: string
-  /** A digest, and bytes, as the server returns them. */
-  readonly digestIn: (column: string) => string
-  readonly bytesIn: (column: string) => string
-  readonly digestValue: (digest: string) => string
-  /** The bytes of a text. */
-  readonly textValue: (text: string) => string
-  /** Digits of any length as a number of eight bytes. */
-  readonly bigintValue: (digits: string) => string
-  readonly isOneOf: (column: string, digests: readonly string[]) => string
-  /** Compares two columns with two values in a way that the index of both can answer. */
-  readonly comparePair: (columns: Pair, sign: '<' | '>', values: Pair) => string
-  readonly rows: RowReader
-  readonly rowsOf: RowsOf
-}
-
-type Pair = readonly [string, string]
-
-/** Adds the columns for `RowReader`. */
-export function createDialect(differences: Omit<Dialect, 'recordColumns' | 'payloadColumns'>): Dialect {
-  const { keyColumn, digestIn, bytesIn } = differences
-  const bytes = (table: string, names: readonly string[]): string =>
-    names.map((name) => `${bytesIn(`${table}.${name}`)} AS ${name}`).join(', ')
-  return {
-    ...differences,
-    recordColumns: `r.number, ${digestIn(`r.${keyColumn}`)} AS digest, r.sent_at, r.overdue_at,
-  ${bytes('r', ['version', 'state', 'reports', 'send'])}`,
-    payloadColumns: `p.record, ${digestIn('p.id')} AS id, p.admitted_at, ${bytes('p', ['event', 'raw', 'error'])}`,
-  }
-}
-
-/** What the statements of an engine share. */
-export interface SqlEngine {
-  readonly dialect: Dialect
-  readonly clock: ServerClock
-  /** Takes the server's time from a row with `now`. */
-  readonly noteTime: (row: Row | undefined, sentMs: number) => void
-}
-
-export function createServerTime({ integer }: Pick<RowReader, 'integer'>) {
-  const clock = createServerClock()
-  return {
-    clock,
-    noteTime(row: Row | undefined, sentMs: number): void {
-      if (row !== undefined) clock.note(integer(row, 'now'), sentMs)
-    },
-  }
+  readonly serverNow: Sql
+  /** A digest, and bytes, in the form that the `RowReader` reads. */
+  readonly digest: (column: Sql) => Sql
+  readonly bytes: (column: Sql) => Sql
+  /** The bytes of hexadecimal digits, and of base64. */
+  readonly fromHex: (text: Sql) => Sql
+  readonly fromBase64: (text: Sql) => Sql
+  /** A parameter as an integer of eight bytes, but for LIMIT. */
+  readonly integer: (parameter: Sql) => Sql
+  /** The JSON list of objects in a parameter, as a table. */
+  readonly given: (parameter: Sql, name: Sql, columns: GivenColumns) => Sql
+  /** Compares two columns with two parameters in a way that the index of both can answer. */
+  readonly comparePair: (columns: Pair, sign: '<' | '>', parameters: Pair) => Sql
 }

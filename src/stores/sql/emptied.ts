@@ -3,7 +3,7 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Retention } from '../../messages/commands.ts'
 import { isGone, readLiveness, type Liveness } from '../liveness.ts'
 import { watch } from '../watch.ts'
-import type { SqlEngine } from './dialect.ts'
+import type { SqlEngine } from './engine.ts'
 import { isNull, leastNumberAt } from './values.ts'
 
 /** As often as a worker sends a heartbeat. */
@@ -24,21 +24,16 @@ interface Seen {
  * after the first look, to a function that ends the check.
  */
 export async function watchEmptied(
-  { dialect }: SqlEngine,
+  { tables, statements, rows, ask }: SqlEngine,
   { dedupeMs }: Retention,
   report: (error: MessagingWebhooksError) => void,
 ): Promise<() => void> {
-  const { tables, bigintValue, bytesIn, serverNow, rows, rowsOf } = dialect
   let seen: Seen | undefined
 
   /** The tables that were emptied since the last look. */
   async function look(): Promise<readonly string[]> {
     const before = seen
-    const [[row] = []] = await rowsOf(`
-SELECT ${serverNow} AS now, w.version, ${bytesIn('w.list')} AS list,
-  (SELECT max(r.number) FROM ${tables.records} r) AS newest,
-  (SELECT count(*) FROM ${tables.records} r WHERE r.number = ${bigintValue(before?.newest ?? '0')}) AS records
-FROM (SELECT 1) AS one LEFT JOIN ${tables.workers} w ON w.id = 1`)
+    const [row] = await ask(statements.kept, [before?.newest ?? '0'])
     if (row === undefined) return []
     const nowMs = rows.integer(row, 'now')
     seen = {

@@ -6,7 +6,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
 import type { TransactionEngine } from '../transactions.ts'
 import type { SqlSettings } from './connecting.ts'
-import type { SqlEngine } from './dialect.ts'
+import type { SqlEngine } from './engine.ts'
 import { createAging, type TableRecords } from './records.ts'
 import { createScans } from './scans.ts'
 import { watchEmptied } from './emptied.ts'
@@ -19,8 +19,7 @@ export async function openSqlStore<Session, Context extends object>(
   options: Pick<ServerStoreOptions<Session, Context>, 'host' | 'waking' | 'close'> & {
     readonly settings: SqlSettings
     readonly engine: SqlEngine
-    readonly records: TableRecords &
-      Pick<SharedEngine, 'write' | 'payloads'> & { readonly dueEvents: SharedEngine['due'] }
+    readonly records: TableRecords & Pick<SharedEngine, 'write'> & { readonly dueEvents: SharedEngine['due'] }
     readonly writeList: WriteList
     /** Used if the settings ask for transactions. */
     readonly transactions: TransactionEngine<Session, Context>
@@ -28,13 +27,13 @@ export async function openSqlStore<Session, Context extends object>(
 ): Promise<MessageStore<Context>> {
   const { settings, engine, records, writeList, transactions, waking, ...others } = options
   const retention = retentionOf(settings)
-  const aged = createAging(engine.dialect, retention)
+  const aged = createAging(engine, retention)
   let stopWatching = (): void => {}
   const open = await openServerStore({
     ...others,
     createEngine: () => ({
       ...records,
-      ...createScans(engine.dialect),
+      ...createScans(engine),
       nowMs: () => engine.clock.nowMs(),
       async due(lookup) {
         if (lookup.of === 'events') return records.dueEvents(lookup)

@@ -1,12 +1,13 @@
 /** Scans of tables for people: newest first, filtered by the server if possible, over a limited number of events. */
 import { isFiltered, MAX_EXAMINED, needlesOf } from '../../inbox/lists.ts'
-import type { EventScan, ScannedEvent, ScannedRecord, SharedEngine } from '../engine.ts'
-import type { Page } from '../../inbox/store.ts'
+import type { EventFilter, Page } from '../../inbox/store.ts'
+import type { EventScan, ScannedEvent, ScannedRecord, ScanRequest, SharedEngine } from '../engine.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
-import type { Dialect } from './dialect.ts'
+import type { Value } from './dialect.ts'
+import type { Reading } from './engine.ts'
 import { versionedIn } from './records.ts'
-import { LARGEST, LEAST, timeValue, type Row } from './values.ts'
+import { base64, LARGEST, LEAST, timeValue, type Row } from './values.ts'
 
 type Scans = Pick<SharedEngine, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
@@ -16,11 +17,7 @@ type EventPoint = readonly [atMs: string, record: string, id: string]
 /** Rows of a filtered list per query. */
 const PIECE = 200
 
-export function createScans(dialect: Dialect): Scans {
-  const { keyColumn, recordColumns, payloadColumns } = dialect
-  const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
-  const { records, payloads, dead_letters: deadLetters } = dialect.tables
-
+export function createScans({ statements, rows, ask }: Reading): Scans {
   function readRecord(row: Row, place: string): ScannedRecord {
     return { key: rows.keyIn(row), place, record: versionedIn(rows.recordIn(row)).record, payloads: [] }
   }
@@ -34,14 +31,12 @@ export function createScans(dialect: Dialect): Scans {
 
   const numberOf = (row: Row): string => rows.digits(row, 'number')
 
-  /** A page of the records that the query `which` finds, with their payloads. */
-  async function recordsPage(which: string, limit: number) {
-    const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM (${which}) r ORDER BY r.number`)
+  /** A page of these records, with their payloads. */
+  async function recordsPage(found: readonly Row[], limit: number) {
     const page = scannedRows(found, limit, numberOf, readRecord)
     if (found.length === 0) return { ...page, items: [] }
     // By their numbers: another process may have added records since.
-    const numbers = found.map(numberOf).join(', ')
-    const [stored = []] = await rowsOf(`SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record IN (${numbers})`)
+    const stored = await ask(statements.payloadsOf, [JSON.stringify(found.map((row) => ({ number: numberOf(row) })))])
     const byNumber = Map.groupBy(stored, (row) => rows.digits(row, 'record'))
     const payloadsOf = (number: string): readonly StoredPayload[] => (byNumber.get(number) ?? []).map(rows.payloadIn)
     return { ...page, items: page.items.map((one) => ({ ...one, payloads: payloadsOf(one.place) })) }
@@ -52,15 +47,13 @@ export function createScans(dialect: Dialect): Scans {
   }
 
   /** Examines up to `most` events before a place, and returns up to `piece` that may match. */
-  async function nextPiece(scan: EventScan, before: EventPoint, most: number, piece: number) {
-    const looked = lookedOf(scan, before, most, dialect)
-    const [found = []] = await rowsOf(`
-SELECT ${recordColumns}, ${payloadColumns}, p.looked FROM (${looked}) p JOIN ${records} r ON r.number = p.record
-${conditionsOf(scan, dialect)} ORDER BY p.looked LIMIT ${piece}`)
+  async function nextPiece({ id = '', filter }: EventScan, before: EventPoint, most: number, piece: number) {
+    const { fromMs = -Infinity, toMs = Infinity } = filter
+    const looked = [...before, timeValue(fromMs), timeValue(toMs), most]
+    const found = await ask(statements.events, [...looked, piece, id, needleList(filter), ...statesIn(filter)])
     const last = found.at(-1)
     if (last !== undefined && found.length >= piece) return { found, last, isEnd: false }
-    const [[end] = []] = await rowsOf(`
-SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${looked}) p ORDER BY p.looked DESC LIMIT 1`)
+    const [end] = await ask(statements.lastLooked, looked)
     return { found, last: end, isEnd: end === undefined || rows.integer(end, 'looked') < most }
   }
 
@@ -87,95 +80,66 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
     }
   }
 
+  function lettersFor({ after, limit, id }: ScanRequest & { readonly id: string | undefined }) {
+    if (id !== undefined) return ask(statements.letter, [id])
+    return ask(statements.letters, [...(pairIn(after) ?? [LEAST, '0']), limit + 1])
+  }
+
   return {
     async scanEvents(scan) {
+      if (!isDigest(scan.id)) return { items: [] }
       if (scan.key === undefined) return walk(scan)
       // Includes settled events of which only the identity is left.
-      const key = digestValue(scan.key)
-      const [found] = (await recordsPage(`SELECT * FROM ${records} WHERE ${keyColumn} = ${key}`, 1)).items
+      const [found] = (await recordsPage(await ask(statements.record, [scan.key]), 1)).items
       return found === undefined ? { items: [] } : eventsOf(found, scan)
     },
-    async scanDeadLetters({ after, limit, id }) {
-      // The id may be typed by hand.
-      if (id !== undefined && !/^([0-9a-f]{2})+$/.test(id)) return { items: [] }
-      const isNext =
-        id === undefined
-          ? comparePair(['d.died_at', 'd.seq'], '>', pairIn(after) ?? [LEAST, '0'])
-          : `d.id = ${digestValue(id)}`
-      // Include dead letters without a payload, so that they can be discarded.
-      const [found = []] = await rowsOf(`
-SELECT ${recordColumns}, ${payloadColumns}, ${digestIn('d.id')} AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
-  d.died_at, d.seq
-FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record
-  LEFT JOIN ${payloads} p ON p.record = d.record AND p.id = d.id
-WHERE ${isNext}
-ORDER BY d.died_at, d.seq LIMIT ${limit + 1}`)
+    async scanDeadLetters(request) {
+      if (!isDigest(request.id)) return { items: [] }
       const letterPlace = (row: Row): string => `${rows.digits(row, 'died_at')}.${rows.digits(row, 'seq')}`
-      return scannedRows(found, limit, letterPlace, readEvent)
+      // Includes dead letters without a payload, so that they can be discarded.
+      return scannedRows(await lettersFor(request), request.limit, letterPlace, readEvent)
     },
     async scanSends({ after, limit, fromMs, toMs, newestFirst }) {
-      const [sign, direction, start] = newestFirst ? (['<', 'DESC', LARGEST] as const) : (['>', 'ASC', LEAST] as const)
-      const [found = []] = await rowsOf(`
-SELECT ${recordColumns} FROM ${records} r
-WHERE r.sent_at >= ${timeValue(fromMs)} AND r.sent_at < ${timeValue(toMs)}
-  AND ${comparePair(['r.sent_at', 'r.number'], sign, pairIn(after) ?? [start, start])}
-ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit + 1}`)
+      const start = newestFirst ? LARGEST : LEAST
       const sendPlace = (row: Row): string => `${rows.integer(row, 'sent_at')}.${numberOf(row)}`
+      const found = await ask(newestFirst ? statements.newestSends : statements.oldestSends, [
+        timeValue(fromMs),
+        timeValue(toMs),
+        ...(pairIn(after) ?? [start, start]),
+        limit + 1,
+      ])
       return scannedRows(found, limit, sendPlace, readRecord)
     },
-    scanRecords({ after = '', limit }) {
-      const number = bigintValue(/^\d{1,19}$/.test(after) ? after : LEAST)
-      return recordsPage(`SELECT * FROM ${records} WHERE number > ${number} ORDER BY number LIMIT ${limit + 1}`, limit)
+    async scanRecords({ after = '', limit }) {
+      const number = /^\d{1,19}$/.test(after) ? after : LEAST
+      return recordsPage(await ask(statements.records, [number, limit + 1]), limit)
     },
   }
 }
 
-/** The next events before a place, with their position in the list. */
-function lookedOf(
-  { filter }: EventScan,
-  [atMs, record, lastId]: EventPoint,
-  most: number,
-  { tables, bigintValue, digestValue }: Dialect,
-): string {
-  const { fromMs = -Infinity, toMs = Infinity } = filter
-  const [at, number] = [bigintValue(atMs), bigintValue(record)]
-  const newest = 'ORDER BY admitted_at DESC, record DESC, id DESC'
-  return `
-  SELECT n.*, row_number() OVER (${newest}) AS looked FROM (
-    SELECT * FROM ${tables.payloads}
-    WHERE admitted_at <= ${at} AND admitted_at >= ${timeValue(fromMs)} AND admitted_at < ${timeValue(toMs)}
-      AND (admitted_at, record, id) < (${at}, ${number}, ${digestValue(lastId)})
-    ${newest} LIMIT ${most}
-  ) AS n`
+/** An id may be typed by hand. */
+function isDigest(id: string | undefined): boolean {
+  return id === undefined || /^([0-9a-f]{2})+$/.test(id)
 }
 
-/** Excludes events that certainly do not match. */
-function conditionsOf({ id, filter }: EventScan, dialect: Dialect): string {
-  const conditions = needlesOf(filter).map((any) =>
-    anyOf(any.map((needle) => `position(${dialect.textValue(needle)} IN p.event) > 0`)),
-  )
-  if (id !== undefined) conditions.push(`p.id = ${dialect.digestValue(id)}`)
-  if (filter.states !== undefined) conditions.push(anyOf(filter.states.map((state) => mayBe(state, dialect))))
-  return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+function needleList(filter: EventFilter): string {
+  const lists = needlesOf(filter).map((any, list) => any.map((needle) => ({ list, needle: base64(needle) })))
+  return JSON.stringify(lists.flat())
 }
 
-function anyOf(conditions: readonly string[]): string {
-  return `(${conditions.join(' OR ') || 'false'})`
-}
-
-function mayBe(state: string, { tables, due }: Dialect): string {
-  const isDead = `EXISTS (SELECT 1 FROM ${tables.dead_letters} d WHERE d.id = p.id)`
-  if (state === 'dead') return isDead
-  if (state === 'settled') return `NOT ${isDead}`
-  return `EXISTS (SELECT 1 FROM ${due.table} d WHERE d.${due.record} = p.record AND d.${due.at} IS NOT NULL)`
+/** Whether events may be meant that are dead, that are not, and whose record waits: all, if the filter names no state. */
+function statesIn({ states }: EventFilter): readonly Value[] {
+  if (states === undefined) return [1, 1, 1]
+  const isWaiting = states.some((state) => state !== 'dead' && state !== 'settled')
+  return [states.includes('dead'), states.includes('settled'), isWaiting].map(Number)
 }
 
 function pointIn(place: string | undefined): EventPoint | undefined {
   const [, atMs, record, id] = /^(-?\d{1,19})\.(\d{1,19})\.([0-9a-f]*)$/.exec(place ?? '') ?? []
-  return atMs === undefined || record === undefined || id === undefined ? undefined : [`(${atMs})`, record, id]
+  return atMs === undefined || record === undefined || id === undefined ? undefined : [atMs, record, id]
 }
 
 function pairIn(place: string | undefined): readonly [string, string] | undefined {
   const [, first, second] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(place ?? '') ?? []
-  return first === undefined || second === undefined ? undefined : [`(${first})`, second]
+  return first === undefined || second === undefined ? undefined : [first, second]
 }

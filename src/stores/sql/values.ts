@@ -1,51 +1,36 @@
-/**
- * Values in the text of statements, which are ASCII whatever the encoding of the connection; the numbers of records; and the
- * values, records and payloads in the rows of answers.
- */
+/** The values of parameters, the numbers of records, and the values, records and payloads in the rows of answers. */
 import { joinRecord } from '../codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
+import { sql } from '../../runtime/sql.ts'
 import { storedPayload, unusable, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
 
-/** ASCII is half as long as hexadecimal digits. Excludes backslashes, which may escape, and control characters. */
-const PLAIN = /^[ -[\]-~]*$/
-
-/** Bounds of `bigint`. The least is one more than fits: Postgres reads the digits before the sign. */
+/** Bounds of `bigint`. */
 export const LARGEST = '9223372036854775807'
 export const LEAST = '-9223372036854775807'
 
-/** Whether each character is one byte, the same in every encoding, which needs no escape but for quotes. */
-export function isPlain(text: string): boolean {
-  return PLAIN.test(text)
+export function base64(text: string | Buffer): string {
+  return (typeof text === 'string' ? Buffer.from(text) : text).toString('base64')
 }
 
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
-
-/** The hexadecimal digits of a digest, which need no escape. */
-export function hexIn(digest: string): string {
-  if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
-    throw new TypeError('A digest contains characters other than hexadecimal digits.')
-  return digest
-}
-
-export function numberValue(number: number): string {
-  const whole = Math.ceil(number)
-  if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not a safe integer.')
-  return String(whole)
+/** Throws for a number that JavaScript cannot represent exactly: it would make a query unreadable, and with it the other rows. */
+export function whole(number: number): number {
+  const ceiled = Math.ceil(number)
+  if (!Number.isSafeInteger(ceiled)) throw new TypeError('A number for the database is not a safe integer.')
+  return ceiled
 }
 
 /** A time that may be infinite. */
-export function timeValue(ms: number): string {
-  return numberValue(Math.min(Math.max(ms, -Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER))
+export function timeValue(ms: number): number {
+  return whole(Math.min(Math.max(ms, -Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER))
 }
 
-export function orNull<T>(value: T | undefined, written: (value: T) => string): string {
-  return value === undefined ? 'NULL' : written(value)
+/** Digests as the JSON list that statements take. */
+export function digestList(digests: Iterable<string>): string {
+  return JSON.stringify(Array.from(digests, (digest) => ({ digest })))
 }
 
-/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
-export const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+/** The range of numbers that JavaScript can represent. */
+export const EXACT = sql`BETWEEN -9007199254740991 AND 9007199254740991`
 
 const DIGITS = 6
 /** With `DIGITS` more digits, this number still fits in eight bytes. */

@@ -1,11 +1,20 @@
 /** Opens a database file: settings, transactions, and the meaning of failures. */
 import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { canShare, connect, createFile, resultCode, retryWhileBusy, type Durability } from '../../sqlite/connection.ts'
+import {
+  canShare,
+  connect,
+  createFile,
+  resultCode,
+  retryWhileBusy,
+  setPragma,
+  type Connection,
+  type Durability,
+} from '../../sqlite/connection.ts'
 import { checkOurs, migrate } from './migrations.ts'
 import { cut, integer } from './encoding.ts'
+import { sql } from '../../runtime/sql.ts'
 
 export interface DatabaseOptions {
   readonly path: string
@@ -38,16 +47,16 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
   const db = await connectTo(path)
   try {
     // Set by PRAGMA, because some Node versions ignore the constructor's option.
-    db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    setPragma(db, 'busy_timeout', Math.ceil(busyTimeoutMs))
     // In one transaction: a file that another process has half created would look foreign.
-    db.exec('BEGIN')
+    db.exec(sql`BEGIN`)
     checkOurs(db)
-    db.exec('COMMIT')
-    if (!shared) db.exec('PRAGMA locking_mode = EXCLUSIVE')
-    db.exec('PRAGMA journal_mode = WAL')
+    db.exec(sql`COMMIT`)
+    if (!shared) db.exec(sql`PRAGMA locking_mode = EXCLUSIVE`)
+    db.exec(sql`PRAGMA journal_mode = WAL`)
     // The index of digests has no locality: with the usual 2 MB, each event of a large file reads pages again.
-    db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
-    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    setPragma(db, 'cache_size', -CACHE_KIB)
+    setPragma(db, 'wal_autocheckpoint', CHECKPOINT_PAGES)
     migrate(db)
   } catch (error) {
     db.close()
@@ -75,7 +84,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
   }
 }
 
-async function connectTo(path: string): Promise<DatabaseSync> {
+async function connectTo(path: string): Promise<Connection> {
   try {
     return await connect(path)
   } catch (error) {
@@ -113,10 +122,10 @@ const ADVANCE_EVERY_MS = 1_000
 const LATEST_MS = 4_102_444_800_000
 
 /** Stores the current time for the next start, because the machine's clock may be set back before then. */
-function createLatestTime(db: DatabaseSync) {
-  const find = db.prepare(`SELECT ${cut('at')} AS at FROM latest_time`)
-  const update = db.prepare('UPDATE latest_time SET at = ?')
-  const insert = db.prepare('INSERT INTO latest_time VALUES (?)')
+function createLatestTime(db: Connection) {
+  const find = db.prepare(sql`SELECT ${cut(sql`at`)} AS at FROM latest_time`)
+  const update = db.prepare(sql`UPDATE latest_time SET at = ?`)
+  const insert = db.prepare(sql`INSERT INTO latest_time VALUES (?)`)
   const atOpening = read()
   let last = atOpening
 

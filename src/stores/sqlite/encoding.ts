@@ -5,6 +5,7 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { Command } from '../../messages/commands.ts'
 import { isEventRecord, type EventRecord, type NewEvent } from '../../messages/event-record.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 import { isRecord } from '../../runtime/values.ts'
 import { unusable } from '../stored.ts'
 
@@ -131,6 +132,6 @@ export function blob(row: Row, column: string): Buffer | undefined {
  * Clamps a number to the range of JavaScript. A corrupt number, read directly, would fail the whole statement with all its other
  * rows.
  */
-export function cut(column: string): string {
-  return `max(0, min(${column}, ${Number.MAX_SAFE_INTEGER}))`
+export function cut(column: Sql): Sql {
+  return sql`max(0, min(${column}, 9007199254740991))`
 }

@@ -10,6 +10,7 @@ import { cut, integer, text } from './encoding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createWorkerTable } from './workers.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -50,8 +51,8 @@ export function createEngine({ database, retention: days }: EngineOptions) {
     compact(): void {
       // Even with `secure_delete`, older versions of a row remain in the free space of split pages.
       try {
-        db.exec('VACUUM')
-        db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        db.exec(sql`VACUUM`)
+        db.exec(sql`PRAGMA wal_checkpoint(TRUNCATE)`)
       } catch (error) {
         throw asOurs(error)
       }
@@ -76,13 +77,13 @@ export function isDurable({ do: name }: Pick<Command, 'do'>): boolean {
 
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeMs }: Retention) {
-  const prepare = (sql: string) => db.prepare(sql)
-  const oldRecords = prepare(/* sql */ `
+  const prepare = (text: Sql) => db.prepare(text)
+  const oldRecords = prepare(sql`
 SELECT lower(hex(key)) AS key FROM records WHERE forget_day < ? ORDER BY forget_day LIMIT ?`)
-  const oldDeadLetters = prepare(/* sql */ `
+  const oldDeadLetters = prepare(sql`
 SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < ? LIMIT ?`)
-  const payloadsFrom = prepare(/* sql */ `
-SELECT seq, ${cut('admitted_at')} AS admitted_at, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
+  const payloadsFrom = prepare(sql`
+SELECT seq, ${cut(sql`admitted_at`)} AS admitted_at, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
 WHERE seq > ? ORDER BY seq LIMIT ?`)
   /** Position of the walk through the payloads, which skips those of waiting events. It restarts after the last old payload. */
   let after = 0

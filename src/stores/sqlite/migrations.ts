@@ -1,14 +1,14 @@
 /** The tables of the file, by version, and the refusal of foreign files. */
-import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { readPragma } from '../../sqlite/connection.ts'
+import { readPragma, setPragma, type Connection } from '../../sqlite/connection.ts'
 import { refuseNewer } from '../stored.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 
 /**
  * Integer keys in order of arrival, so that inserts append. Digests are only in narrow unique indexes: a table clustered by a
  * random text key is about half as fast.
  */
-const INBOX = /* sql */ `
+const INBOX = sql`
 CREATE TABLE records (
   number INTEGER PRIMARY KEY,
   key BLOB NOT NULL,
@@ -67,34 +67,34 @@ INSERT INTO latest_time VALUES (0);
 `
 
 /** Numbered from 1. `user_version` is the number of the last one. */
-const MIGRATIONS: readonly string[] = [INBOX]
+const MIGRATIONS: readonly Sql[] = [INBOX]
 
 /** Application id: "mwhk" in ASCII. */
 const APPLICATION_ID = 0x6d77686b
 
 /** Throws for a foreign file, or one of a later version of this package. */
-export function checkOurs(db: DatabaseSync): void {
+export function checkOurs(db: Connection): void {
   const version = readPragma(db, 'user_version')
   const applicationId = readPragma(db, 'application_id')
-  const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
+  const tables = Number(db.prepare(sql`SELECT count(*) AS tables FROM sqlite_schema`).get()?.['tables'])
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
     throw new MessagingWebhooksError('store_foreign')
   refuseNewer('The file has', version, MIGRATIONS.length)
 }
 
 /** Creates the missing tables. */
-export function migrate(db: DatabaseSync): void {
-  db.exec('BEGIN IMMEDIATE')
+export function migrate(db: Connection): void {
+  db.exec(sql`BEGIN IMMEDIATE`)
   try {
     // Read again: another process may have migrated while this one waited for the lock.
     for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
-      db.exec(MIGRATIONS[version] ?? '')
-      db.exec(`PRAGMA user_version = ${version + 1}`)
+      db.exec(MIGRATIONS[version] ?? sql``)
+      setPragma(db, 'user_version', version + 1)
     }
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec('COMMIT')
+    setPragma(db, 'application_id', APPLICATION_ID)
+    db.exec(sql`COMMIT`)
   } catch (error) {
-    db.exec('ROLLBACK')
+    db.exec(sql`ROLLBACK`)
     throw error
   }
 }

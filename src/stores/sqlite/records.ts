@@ -6,20 +6,21 @@ import { isUnreadable } from '../../messages/replay.ts'
 import { admittedIn, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 
-export const RECORD_COLUMNS = `number, lower(hex(key)) AS key, state, send, ${cut('sent_at')} AS sent_at, overdue_at`
-export const PAYLOAD_COLUMNS = `lower(hex(id)) AS id, ${cut('admitted_at')} AS admitted_at, record, raw, error`
-export const PAYLOADS_OF = `SELECT ${PAYLOAD_COLUMNS} FROM payloads WHERE message = ? ORDER BY seq`
+export const RECORD_COLUMNS = sql`number, lower(hex(key)) AS key, state, send, ${cut(sql`sent_at`)} AS sent_at, overdue_at`
+export const PAYLOAD_COLUMNS = sql`lower(hex(id)) AS id, ${cut(sql`admitted_at`)} AS admitted_at, record, raw, error`
+export const PAYLOADS_OF = sql`SELECT ${PAYLOAD_COLUMNS} FROM payloads WHERE message = ? ORDER BY seq`
 
-export const FIND = `SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`
+export const FIND = sql`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`
 
 /** Leaves out the send and its times, which most writes do not change. */
-export const UPDATE = /* sql */ `
+export const UPDATE = sql`
 UPDATE records SET state = ?, waiting = ?, due = ?, worker = ?, forget_day = ?
 WHERE number = ?
 `
 
-export const FIND_PAYLOAD = /* sql */ `
+export const FIND_PAYLOAD = sql`
 SELECT ${PAYLOAD_COLUMNS} FROM records JOIN payloads ON message = number WHERE key = ? AND id = ?
 `
 
@@ -27,36 +28,42 @@ SELECT ${PAYLOAD_COLUMNS} FROM records JOIN payloads ON message = number WHERE k
  * The limit is a sum: SQLite prepares a statement again whenever the parameter of a bare LIMIT is bound (3.8 µs instead of
  * 1.0).
  */
-export const FIND_DUE = /* sql */ `
+export const FIND_DUE = sql`
 SELECT lower(hex(key)) AS key, due FROM records WHERE due IS NOT NULL ORDER BY records.due LIMIT ? + 1
 `
 
-export const FIND_OVERDUE = /* sql */ `
+export const FIND_OVERDUE = sql`
 SELECT lower(hex(key)) AS key, overdue_at FROM records
 WHERE overdue_at IS NOT NULL ORDER BY overdue_at, number LIMIT ? + 1
 `
 
 export function createRecords({ db }: Database) {
-  const prepare = (sql: string) => db.prepare(sql)
+  const prepare = (text: Sql) => db.prepare(text)
   const find = prepare(FIND)
-  const insert = prepare(/* sql */ `
+  const insert = prepare(sql`
 INSERT INTO records (key, state, waiting, due, worker, forget_day, send, sent_at, overdue_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
-  const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
-  const deleteRecord = prepare('DELETE FROM records WHERE number = ?')
-  const insertPayload = prepare('INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)')
-  const setError = prepare('UPDATE payloads SET error = ? WHERE message = ? AND id = ?')
-  const deletePayload = prepare('DELETE FROM payloads WHERE message = ? AND id = ?')
-  const deletePayloads = prepare('DELETE FROM payloads WHERE message = ?')
-  const insertDead = prepare('INSERT INTO dead_letters (id, message, died_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
-  const deleteDead = prepare('DELETE FROM dead_letters WHERE id = ?')
-  const deleteDeadOf = prepare('DELETE FROM dead_letters WHERE message = ?')
+  const updateSend = prepare(sql`UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?`)
+  const deleteRecord = prepare(sql`DELETE FROM records WHERE number = ?`)
+  const insertPayload = prepare(
+    sql`INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)`,
+  )
+  const setError = prepare(sql`UPDATE payloads SET error = ? WHERE message = ? AND id = ?`)
+  const deletePayload = prepare(sql`DELETE FROM payloads WHERE message = ? AND id = ?`)
+  const deletePayloads = prepare(sql`DELETE FROM payloads WHERE message = ?`)
+  const insertDead = prepare(
+    sql`INSERT INTO dead_letters (id, message, died_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+  )
+  const deleteDead = prepare(sql`DELETE FROM dead_letters WHERE id = ?`)
+  const deleteDeadOf = prepare(sql`DELETE FROM dead_letters WHERE message = ?`)
   const findPayload = prepare(FIND_PAYLOAD)
-  const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
+  const payloadIds = prepare(
+    sql`SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?`,
+  )
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
-  const count = prepare(/* sql */ `
+  const count = prepare(sql`
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM dead_letters) AS dead_letters`)
   /** The record that the same transaction read last, so that a write need not look up its number. */

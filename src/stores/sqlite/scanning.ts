@@ -9,6 +9,7 @@ import { eventsOf } from '../stored.ts'
 import type { Database } from './database.ts'
 import { cut, digestBytes, integer, text, type Row } from './encoding.ts'
 import { FIND, PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 
 /** Rows of a filtered list per piece. */
 const PIECE = 200
@@ -18,38 +19,39 @@ const SKEW_MS = 2_000
 const BEFORE_ALL = -Number.MAX_SAFE_INTEGER
 const AFTER_ALL = Number.MAX_SAFE_INTEGER
 
-const ADMITTED_AT = `${cut('admitted_at')} AS admitted_at`
+const ADMITTED_AT = sql`${cut(sql`admitted_at`)} AS admitted_at`
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
 export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord): Scans {
-  const prepare = (sql: string) => db.prepare(sql)
+  const prepare = (text: Sql) => db.prepare(text)
   const find = prepare(FIND)
+  const events = prepare(EVENTS)
   const payloadsOf = prepare(PAYLOADS_OF)
   /**
    * The oldest of the next payloads before a position, and their number. SQLite takes the other columns from the row with the
    * minimum.
    */
-  const pieceBefore = prepare(/* sql */ `
-SELECT count(*) AS count, coalesce(min(seq), 0) AS seq, coalesce(${cut('admitted_at')}, 0) AS admitted_at
+  const pieceBefore = prepare(sql`
+SELECT count(*) AS count, coalesce(min(seq), 0) AS seq, coalesce(${cut(sql`admitted_at`)}, 0) AS admitted_at
 FROM (SELECT seq, admitted_at FROM payloads WHERE seq < ? ORDER BY seq DESC LIMIT ?)`)
-  const oldestFrom = prepare(`SELECT seq, ${ADMITTED_AT} FROM payloads WHERE seq >= ? ORDER BY seq LIMIT 1`)
+  const oldestFrom = prepare(sql`SELECT seq, ${ADMITTED_AT} FROM payloads WHERE seq >= ? ORDER BY seq LIMIT 1`)
   /** Includes dead letters without a payload, so that they can be discarded. */
-  const deadLetters = prepare(/* sql */ `
+  const deadLetters = prepare(sql`
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
-  ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
+  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, record, raw, error
 FROM dead_letters JOIN records ON number = dead_letters.message
   LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LIMIT ? + 1`)
-  const deadLetter = prepare(/* sql */ `
+  const deadLetter = prepare(sql`
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
-  ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
+  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, record, raw, error
 FROM dead_letters JOIN records ON number = dead_letters.message
   LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE dead_letters.id = ?`)
   const sends = prepare(sendsWhere('>', 'ASC'))
   const newestSends = prepare(sendsWhere('<', 'DESC'))
-  const records = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
+  const records = prepare(sql`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
 
   /** The first position with only events after `toMs`. Times grow with numbers, so a binary search finds it. */
   function placeOf(toMs: number): number {
@@ -65,12 +67,7 @@ WHERE dead_letters.id = ?`)
 
   function walk({ after, limit, id, filter, isMeant }: EventScan): Page<ScannedEvent> {
     const { fromMs = -Infinity, toMs } = filter
-    const needles = needlesOf(filter)
-    const events = prepare(eventsWhere(needles, id !== undefined))
-    const values = [
-      ...(id === undefined ? [] : [digestBytes(id)]),
-      ...needles.flat().map((needle) => Buffer.from(needle)),
-    ]
+    const sought = [id === undefined ? null : digestBytes(id), JSON.stringify(needlesOf(filter))]
     const isBounded = id !== undefined || isFiltered(filter)
     const piece = isBounded ? PIECE : limit + 1
     const untilMs = monotonicMs() + LOOK_MS
@@ -79,7 +76,7 @@ WHERE dead_letters.id = ?`)
     for (let looked = piece; ; looked += piece) {
       const end = pieceBefore.get(before, piece) ?? {}
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]
-      for (const row of events.all(floor, before, ...values)) {
+      for (const row of events.all(floor, before, ...sought)) {
         const event = readEvent(row)
         if (isMeant(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
@@ -133,19 +130,20 @@ WHERE dead_letters.id = ?`)
   }
 }
 
-/** Events of a piece (from its floor up to a position), newest first. Searches the bytes before reading a row. */
-function eventsWhere(needles: readonly (readonly string[])[], isOne: boolean): string {
-  const found = needles.map((any) => `(${['false', ...any.map(() => 'instr(record, ?) > 0')].join(' OR ')})`)
-  const conditions = ['seq >= ?', 'seq < ?', ...(isOne ? ['id = ?'] : []), ...found]
-  return /* sql */ `
+/**
+ * Events of a piece, newest first: from ?1 on and before ?2, with the id ?3 unless it is null, and with one of the needles in each
+ * list of ?4. Searches the bytes before reading a row.
+ */
+const EVENTS = sql`
 SELECT CAST(seq AS TEXT) AS place, ${PAYLOAD_COLUMNS}, ${RECORD_COLUMNS} FROM payloads NOT INDEXED
   JOIN records ON number = message
-WHERE ${conditions.join(' AND ')} ORDER BY seq DESC
-`
-}
+WHERE seq >= ?1 AND seq < ?2 AND (?3 IS NULL OR id = ?3) AND NOT EXISTS (
+  SELECT 1 FROM json_each(?4) AS list WHERE NOT EXISTS (
+    SELECT 1 FROM json_each(list.value) AS needle WHERE instr(record, CAST(needle.value AS BLOB)) > 0))
+ORDER BY seq DESC`
 
-function sendsWhere(follows: '<' | '>', direction: 'ASC' | 'DESC'): string {
-  return /* sql */ `
+function sendsWhere(follows: '<' | '>', direction: 'ASC' | 'DESC'): Sql {
+  return sql`
 SELECT ${RECORD_COLUMNS} FROM records
 WHERE sent_at >= ? AND sent_at < ? AND (sent_at, number) ${follows} (?, ?)
 ORDER BY sent_at ${direction}, number ${direction} LIMIT ? + 1

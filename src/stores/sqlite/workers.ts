@@ -14,6 +14,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { WorkerState } from '../../inbox/store.ts'
 import { WORKER_NAME } from '../holding.ts'
 import { isHeld, isKnownDead, isWorkerFolder, makeWorkerFolder } from './worker-folder.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
 
 /** A process that leases events. */
 export interface Worker {
@@ -28,19 +29,19 @@ export interface Worker {
 type Workers = ReturnType<typeof createWorkerTable>
 
 export function createWorkerTable({ db, transaction }: Database, engine: LocalEngine) {
-  const prepare = (sql: string) => db.prepare(sql)
-  const insert = prepare('INSERT INTO workers (name, process, since) VALUES (?, ?, ?)')
-  const remove = prepare('DELETE FROM workers WHERE name = ?')
+  const prepare = (text: Sql) => db.prepare(text)
+  const insert = prepare(sql`INSERT INTO workers (name, process, since) VALUES (?, ?, ?)`)
+  const remove = prepare(sql`DELETE FROM workers WHERE name = ?`)
   /**
    * Records leased by this worker. Walks through unsettled records, once per death, so that claims need not maintain another
    * index (35 ms with 200,000 waiting messages, measured).
    */
-  const heldBy = prepare(/* sql */ `
+  const heldBy = prepare(sql`
 SELECT lower(hex(key)) AS key, CAST(workers.worker AS TEXT) AS worker
 FROM records INDEXED BY records_due JOIN workers ON workers.worker = records.worker WHERE due IS NOT NULL AND name = ?`)
   /** Walks through unsettled records like `heldBy`. */
-  const list = prepare(/* sql */ `
-SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held, ${cut('min(since)')} AS since
+  const list = prepare(sql`
+SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held, ${cut(sql`min(since)`)} AS since
 FROM workers LEFT JOIN (
   SELECT worker AS of_worker, count(*) AS held
   FROM records INDEXED BY records_due WHERE due IS NOT NULL AND worker IS NOT NULL GROUP BY records.worker
@@ -114,7 +115,7 @@ interface Shared {
 /** Polls for writes and deaths of other processes, at once and then while the store is open. */
 export async function watchOthers(shared: Shared): Promise<void> {
   const { db, isReplaced } = shared.database
-  const readVersion = db.prepare('PRAGMA data_version')
+  const readVersion = db.prepare(sql`PRAGMA data_version`)
   let known = readVersion.get()?.['data_version']
   for (let looks = 0; db.isOpen; looks += 1) {
     try {

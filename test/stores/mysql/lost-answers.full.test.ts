@@ -34,9 +34,12 @@ async function proxied(onTestFinished: TestContext['onTestFinished']) {
 /** The statement, not the isolation level of a new connection. */
 const COMMIT = '\x03COMMIT'
 
+/** In the list of records that a statement writes. */
+const RECORDS = '"state":'
+
 /** In a write of one record, before and when it takes effect. */
 const CUTS = [
-  { when: 'before the commit', bytes: 'INSERT INTO', isWritten: false },
+  { when: 'before the commit', bytes: RECORDS, isWritten: false },
   { when: 'at the commit', bytes: COMMIT, isWritten: true },
 ] as const
 
@@ -62,9 +65,9 @@ describeMysql('lost answers', () => {
   })
 
   test.concurrent.for([
-    { when: 'before its reservation', bytes: 'SET held_until', times: 1, isLeased: false },
+    { when: 'before its reservation', bytes: 'UPDATE held_until', times: 1, isLeased: false },
     { when: 'at its reservation', bytes: COMMIT, times: 1, isLeased: false },
-    { when: 'before the commit of its lease', bytes: 'INSERT INTO', times: 1, isLeased: false },
+    { when: 'before the commit of its lease', bytes: RECORDS, times: 1, isLeased: false },
     { when: 'at the commit of its lease', bytes: COMMIT, times: 2, isLeased: true },
   ])('claim, cut $when', TIMEOUT, async ({ bytes, times, isLeased }, { expect, onTestFinished }) => {
     const { proxy, open, rows } = await cuttable(onTestFinished)

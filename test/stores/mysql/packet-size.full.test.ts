@@ -72,7 +72,7 @@ describeMysql('max_allowed_packet', () => {
   const SIZES = [10, 20_000, 20_000, 200_000, 20_000, 20_000, 10]
   const OTHERS = ['m0', 'm1', 'm2', 'm4', 'm5', 'm6']
   const REASON =
-    /Error: The event needs a statement of 20\d,\d{3} bytes; the server accepts 65,536\. Raise its max_allowed_packet/
+    /Error: The event needs a packet of 26\d,\d{3} bytes; the server accepts 65,536\. Raise its max_allowed_packet/
 
   async function postAll(url: string) {
     return Promise.all(

@@ -34,8 +34,8 @@ describePostgres('connection', () => {
     return {
       store: postgresStore({ connectionString: url, schema }),
       direct: postgresStore({ connectionString: POSTGRES_URL, schema }),
-      cutAdmission: () => proxy.cutAfterSending(`INSERT INTO "${schema}".records`),
-      cutLease: () => proxy.cutAfterSending(`UPDATE "${schema}".records`),
+      cutAdmission: () => proxy.cutAfterSending('mw_insert'),
+      cutLease: () => proxy.cutAfterSending('mw_update'),
     }
   })
 

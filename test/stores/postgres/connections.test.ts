@@ -2,7 +2,7 @@
 import { MessagingWebhooksError } from 'messaging-webhooks'
 import { migratePostgres, postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
-import { addressesIn, createHosts } from '../../../src/stores/postgres/connections.ts'
+import { addressesIn, createHosts } from '../../../src/stores/postgres/hosts.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { admit, claim, eventOf, namesOf, opened, settleAll } from './events.ts'

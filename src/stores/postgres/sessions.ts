@@ -1,0 +1,167 @@
+/**
+ * How a connection runs statements. On a connection of the store's own to a server, the session has the time limits, and statements
+ * are prepared under their names. A pooler may use another connection for each transaction, and connections of the application's
+ * pool are not the store's to set: there, each transaction sets the limits, and statements have no names. A pooler in statement
+ * mode refuses transactions: there, only the client has limits.
+ */
+import type { ClientBase, QueryConfig } from 'pg'
+import type { TimeLimits } from '../sql/connecting.ts'
+import type { Statement, Value } from '../sql/dialect.ts'
+import type { Row } from '../sql/values.ts'
+import { sql, type Sql } from '../../runtime/sql.ts'
+import { isRecord } from '../../runtime/values.ts'
+import { hasState, isOfTheStatement, PROTOCOL_VIOLATION } from './failures.ts'
+
+export interface Step {
+  readonly statement: Statement
+  readonly values: readonly Value[]
+}
+
+export type Rows = readonly Row[]
+
+/** Returns every value as the text of the server, because the application may have set parsers of its own. */
+const AS_SENT = { getTypeParser: () => (value: unknown) => value }
+
+const BEGIN = sql`BEGIN ISOLATION LEVEL READ COMMITTED`
+export const COMMIT = sql`COMMIT`
+export const ROLLBACK = sql`ROLLBACK`
+/** When the transaction began, which the server keeps until its end. */
+const FIND_BEGINNING = sql`SELECT now() AS began`
+const FIND_PROCESS = sql`SELECT pg_backend_pid() AS process`
+const SET_LIMITS = sql`SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`
+/**
+ * Plans are made once, because planning takes longer than a statement, and the tables may grow afterwards. So they look up each row
+ * of a list by an index, whatever the size of a table at first, and are not compiled.
+ */
+const SET_SESSION = sql`
+SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false),
+  set_config('default_transaction_isolation', 'read committed', false),
+  set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false),
+  set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false), set_config('jit', 'off', false)`
+
+const RESET = sql`; SET LOCAL lock_timeout TO DEFAULT; SET LOCAL statement_timeout TO DEFAULT;
+SET LOCAL plan_cache_mode TO DEFAULT; SET LOCAL enable_seqscan TO DEFAULT;
+SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT; SET LOCAL jit TO DEFAULT`
+
+/** The statement is not prepared, is prepared already, or is outdated because the tables have changed. */
+const LOST = ['26000', '42P05', '0A000'] as const
+
+/** `isOwn`: whether the store may set its connections. */
+export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, isOwn: boolean) {
+  const limits = [lockTimeoutMs, queryTimeoutMs].map((ms) => String(Math.ceil(ms)))
+  /** Whether the session of each connection is set. */
+  const areSet = new WeakMap<ClientBase, boolean>()
+  let hasNames = isOwn
+  let hasTransactions = true
+
+  /** Behind a pooler, the process that answers is not the one that the connection was told of. */
+  async function setSession(client: ClientBase): Promise<boolean> {
+    const [row] = await send(client, { text: FIND_PROCESS })
+    if (!('processID' in client) || String(client.processID) !== row?.['process']) {
+      // A pooler in statement mode refuses this, and disconnects.
+      if (hasTransactions) {
+        await send(client, { text: BEGIN })
+        await send(client, { text: ROLLBACK })
+      }
+      return false
+    }
+    try {
+      await send(client, { text: SET_SESSION, values: limits })
+      return true
+    } catch (error) {
+      // A compatible engine may lack a setting.
+      if (isOfTheStatement(error)) return false
+      throw error
+    }
+  }
+
+  const isSet = (client: ClientBase): boolean => areSet.get(client) === true
+
+  function run(client: ClientBase, { statement: { name, text }, values }: Step, mayName = true): Promise<Rows> {
+    const isNamed = mayName && hasNames && isSet(client)
+    return send(client, { ...(isNamed && { name }), text, values: [...values] })
+  }
+
+  /** Runs steps in one transaction, in one round trip if the connection can. */
+  async function together(client: ClientBase, steps: readonly Step[], withLimits: boolean): Promise<readonly Rows[]> {
+    const settings = withLimits ? [() => send(client, { text: SET_LIMITS, values: limits })] : []
+    const before = [() => send(client, { text: BEGIN }), ...settings]
+    const all = [...before, ...steps.map((step) => () => run(client, step)), () => send(client, { text: COMMIT })]
+    const answers = await (isPipelined(client) ? atOnce(all) : inTurn(all, () => send(client, { text: ROLLBACK })))
+    return answers.slice(before.length, -1)
+  }
+
+  return {
+    /** Prepares a connection for its first use. */
+    async setUp(client: ClientBase): Promise<void> {
+      if (isOwn && !areSet.has(client)) areSet.set(client, await setSession(client))
+    },
+    /** Runs one statement that only reads. */
+    ask: run,
+    /** Runs statements within the time limits, all or none of them. */
+    async change(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
+      if (hasTransactions && (steps.length > 1 || !isSet(client))) return together(client, steps, !isSet(client))
+      return inTurn(steps.map((step) => () => run(client, step)))
+    },
+    /** Begins a transaction for a handler, without the settings of the store. Answers the time at which it began. */
+    async begin(client: ClientBase): Promise<unknown> {
+      await send(client, { text: isSet(client) ? sql`${BEGIN}${RESET}` : BEGIN })
+      return this.beginning(client)
+    },
+    async beginning(client: ClientBase): Promise<unknown> {
+      return (await send(client, { text: FIND_BEGINNING }))[0]?.['began']
+    },
+    /** Like `change`, in the transaction of a handler, in which a plan would be made without the settings of the store. */
+    async within(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
+      await send(client, { text: SET_LIMITS, values: limits })
+      return inTurn(steps.map((step) => () => run(client, step, false)))
+    },
+    /** Whether the error may not recur, because from now on statements run in another way. */
+    isAvoidable(error: unknown): boolean {
+      if (LOST.some((state) => hasState(error, state)) && hasNames) {
+        hasNames = false
+        return true
+      }
+      if (!hasState(error, PROTOCOL_VIOLATION) || !isOwn || !hasTransactions) return false
+      hasTransactions = false
+      return true
+    },
+  }
+}
+
+/** Older versions of `pg` know no pipelines. */
+function isPipelined(client: ClientBase): boolean {
+  return 'pipeline' in client && client.pipeline === true
+}
+
+/** Sends all, and then waits for the answers. A failure makes the server skip the rest of the transaction. */
+async function atOnce<T>(all: readonly (() => Promise<T>)[]): Promise<readonly T[]> {
+  const settled = await Promise.allSettled(all.map((send) => send()))
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason
+    return one.value
+  })
+}
+
+/** Sends each after the answer to the one before. */
+async function inTurn<T>(all: readonly (() => Promise<T>)[], undo?: () => Promise<unknown>): Promise<readonly T[]> {
+  const answers: T[] = []
+  try {
+    for (const send of all) answers.push(await send())
+    return answers
+  } catch (error) {
+    if (isOfTheStatement(error)) await undo?.()
+    throw error
+  }
+}
+
+/** A text without values may be several statements. Answers the rows of the last. */
+export async function send(client: ClientBase, query: QueryConfig & { readonly text: Sql }): Promise<Rows> {
+  const result: unknown = await client.query({ ...query, types: AS_SENT })
+  const last: unknown = Array.isArray(result) ? result.at(-1) : result
+  return isRecord(last) && areRows(last['rows']) ? last['rows'] : []
+}
+
+function areRows(rows: unknown): rows is Rows {
+  return Array.isArray(rows)
+}
