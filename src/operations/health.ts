@@ -32,6 +32,8 @@ export const HEALTH_REASONS = {
     ['working'],
     'The data of the store was emptied while this process had it open: callbacks answered 204 are lost.',
   ],
+  store_evicts: [[], 'The Redis server may evict stored events, or its policy cannot be read.'],
+  store_unflushed: [[], 'The database server may lose stored events when it, or its machine, ends unexpectedly.'],
   event_damaged: [
     [],
     'A stored event or record cannot be read. It is among the dead letters; other events are not affected.',
@@ -101,6 +103,9 @@ interface HealthOptions {
 
 type HealthWatch = ReturnType<typeof createHealth>
 
+/** Reasons that remain until the process ends, once their error was reported. */
+const LASTING = ['store_emptied', 'store_evicts', 'store_unflushed', 'event_damaged'] as const
+
 /** How long one answer of the store is reused. */
 const FRESH_MS = 1_000
 /** A due event is old after this time. */
@@ -125,8 +130,7 @@ export function createHealth(options: HealthOptions) {
   const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
-  let isEmptied = false
-  let isDamaged = false
+  const reported = new Set<string>()
   /** The turn of the claim loop that was last seen to be due, and since when. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
@@ -154,8 +158,7 @@ export function createHealth(options: HealthOptions) {
   }
 
   function ofWork(now: Progress): readonly HealthCode[] {
-    const found: HealthCode[] = isEmptied ? ['store_emptied'] : []
-    if (isDamaged) found.push('event_damaged')
+    const found: HealthCode[] = LASTING.filter((code) => reported.has(code))
     if (refusedByStore() > 0) found.push('event_refused')
     if (!dispatch) return [...found, 'not_dispatching']
     if (!now.hasBegun) return [...found, 'not_started']
@@ -191,14 +194,8 @@ export function createHealth(options: HealthOptions) {
         () => {},
       )
     },
-    /** Called when the store has lost its data. The reason remains until the process ends. */
-    sawEmptied(): void {
-      isEmptied = true
-    },
-    /** Called when an event became a dead letter because it could not be read. The reason remains until the process ends. */
-    sawDamaged(): void {
-      isDamaged = true
-    },
+    /** Called with the code of each reported error. Some are reasons that remain until the process ends. */
+    reported: (code: string): void => void reported.add(code),
     async health(): Promise<ReceiverHealth> {
       const codes = await codesNow()
       const affects = (side: Side): boolean => codes.some((code) => isAmong(HEALTH_REASONS[code][0], side))

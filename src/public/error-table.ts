@@ -283,6 +283,10 @@ export const REPORTED = {
     'The Redis server may evict stored events, or its policy cannot be read.',
     'Set `maxmemory-policy noeviction`: a full server then refuses new events and loses none.',
   ],
+  store_unflushed: [
+    'The MySQL server may lose events that were answered 204 when it, or its machine, ends unexpectedly.',
+    'Set `innodb_flush_log_at_trx_commit = 1`, and `sync_binlog = 1` where it has a binary log.',
+  ],
   store_pool_transaction: [
     'A connection of the application’s pool came with an open or failed transaction of other code. The store closed it and used another.',
     'Find the code that releases a connection before COMMIT or ROLLBACK: its own writes are lost.',

@@ -129,8 +129,7 @@ export function createOperations(options: OperationsOptions) {
     /** Some errors change the health of the receiver. */
     reported(code: ErrorCode): void {
       if (code === 'store_full') watch.sawFull()
-      if (code === 'store_emptied') watch.sawEmptied()
-      if (code === 'event_damaged') watch.sawDamaged()
+      watch.reported(code)
     },
   }
 }

@@ -5,6 +5,7 @@ import { secretsIn } from '../sql/failures.ts'
 import { checkPrivileges, loadPeer, type Migrated } from '../sql/connecting.ts'
 import { createPolling, openSqlStore } from '../sql/open.ts'
 import { createConnections } from './connections.ts'
+import { flushProblem } from './durability.ts'
 import { createRecords } from './records.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { createMysqlFailures } from './failures.ts'
@@ -19,6 +20,8 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Me
   try {
     await migrate(connections, prefix)
     await checkPrivileges(connections.ask, requiredColumns(prefix), host)
+    const problem = await flushProblem(connections.ask)
+    if (problem !== undefined) host.report(problem)
     const engine = await createEngine(connections, prefix)
     const polling = createPolling(host.onWork, () => settings.pollIntervalMs)
     if (host.claims) polling.restart()

@@ -4,8 +4,6 @@ import { dueMark, type MessageRecord } from '../../messages/record.ts'
 import { versionedIn } from './records.ts'
 import { isNull, type Row, type RowReader } from './values.ts'
 
-export type DueRow = NonNullable<ReturnType<typeof dueRowOf>>
-
 /** A lease leaves `at` unchanged if possible: the row keeps its index entry, and the write is shorter. */
 export function dueRowOf(record: MessageRecord) {
   const { waiting, lease } = record
