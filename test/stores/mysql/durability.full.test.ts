@@ -33,9 +33,7 @@ describeMysql('what a commit survives', () => {
       expect([reported, codes]).toEqual([[], []])
       return
     }
-    expect(reported).toMatchObject([
-      { code: 'store_unflushed', message: expect.stringContaining(expected) as string },
-    ])
+    expect(reported).toMatchObject([{ code: 'store_unflushed', message: expect.stringContaining(expected) as string }])
     expect(codes).toEqual(['store_unflushed'])
   })
 })

@@ -80,23 +80,48 @@ describePostgres('connection', () => {
     expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('a commit reaches the disk even if the role would not wait for it', TIMEOUT, async () => {
-    const schema = freshSchema()
-    const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1, options: '-c synchronous_commit=off' })
-    onTestFinished(() => pool.end())
-    const open = await observer(postgresStore({ pool, schema }))
-    // A trigger that runs at the commit reads the setting it is committed with.
-    await rowsOf(`
-      CREATE TABLE "${schema}".seen (level text);
-      CREATE FUNCTION "${schema}".see() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO "${schema}".seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
-      CREATE CONSTRAINT TRIGGER see AFTER INSERT ON "${schema}".payloads DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION "${schema}".see()`)
-    await admit(open, [eventOf('m')])
-    await open.close()
-    expect(await rowsOf(`SELECT * FROM "${schema}".seen`)).toEqual([{ level: 'on' }])
-    expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
-  })
+  test(
+    'a commit reaches the disk even if the session, the role or the server would not wait for it',
+    TIMEOUT,
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.remove())
+      const url = server.url()
+      const pool = new pg.Pool({ connectionString: url, max: 1, options: '-c synchronous_commit=off' })
+      const usual = new pg.Pool({ connectionString: url, max: 1 })
+      onTestFinished(async () => void (await Promise.all([pool.end(), usual.end()])))
+      const stores = [{ pool }, { pool: usual }, { connectionString: url, maxConnections: 1 }]
+      for (const [index, place] of stores.entries()) {
+        const schema = `durable_${index}`
+        const open = await observer(postgresStore({ ...place, schema }))
+        // A trigger that runs at the commit reads the setting it is committed with.
+        const see = `
+      CREATE TABLE ${schema}.seen (level text);
+      CREATE FUNCTION ${schema}.see() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER see AFTER INSERT ON ${schema}.payloads DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION ${schema}.see()`
+        await onServer((client) => client.query(see), url)
+        await admit(open, [eventOf('before')])
+        // While it is open.
+        if (place.pool !== undefined) await place.pool.query('SET synchronous_commit = off')
+        else
+          await onServer(async (client) => {
+            await client.query('ALTER SYSTEM SET synchronous_commit = off')
+            await client.query('SELECT pg_reload_conf()')
+          }, url)
+        await expect
+          .poll(async () => (await onServer((client) => client.query('SHOW synchronous_commit'), url)).rows, POLL)
+          .toEqual([{ synchronous_commit: place.pool === undefined ? 'off' : 'on' }])
+        await admit(open, [eventOf('after')])
+        await open.close()
+        const seen = await onServer((client) => client.query<{ level: string }>(`SELECT * FROM ${schema}.seen`), url)
+        expect(seen.rows).toEqual([{ level: 'on' }, { level: 'on' }])
+        if (place.pool !== undefined)
+          expect((await place.pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
+      }
+    },
+  )
 
   test('waits for a locked table no longer than lockTimeoutMs, and blames no event', TIMEOUT, async () => {
     const schema = freshSchema()
