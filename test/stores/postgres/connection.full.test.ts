@@ -89,7 +89,8 @@ describePostgres('connection', () => {
       const url = server.url()
       const pool = new pg.Pool({ connectionString: url, max: 1, options: '-c synchronous_commit=off' })
       const usual = new pg.Pool({ connectionString: url, max: 1 })
-      onTestFinished(async () => void (await Promise.all([pool.end(), usual.end()])))
+      onTestFinished(() => pool.end())
+      onTestFinished(() => usual.end())
       const stores = [{ pool }, { pool: usual }, { connectionString: url, maxConnections: 1 }]
       for (const [index, place] of stores.entries()) {
         const schema = `durable_${index}`
@@ -111,7 +112,10 @@ describePostgres('connection', () => {
             await client.query('SELECT pg_reload_conf()')
           }, url)
         await expect
-          .poll(async () => (await onServer((client) => client.query('SHOW synchronous_commit'), url)).rows, POLL)
+          .poll(
+            async () => (await onServer((client) => client.query<object>('SHOW synchronous_commit'), url)).rows,
+            POLL,
+          )
           .toEqual([{ synchronous_commit: place.pool === undefined ? 'off' : 'on' }])
         await admit(open, [eventOf('after')])
         await open.close()

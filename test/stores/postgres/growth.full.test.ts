@@ -52,7 +52,8 @@ describePostgres('growth', () => {
     const pool = new pg.Pool({ connectionString: url, max: 1, application_name: name })
     const admin = new pg.Client(url)
     await admin.connect()
-    onTestFinished(async () => void (await Promise.all([pool.end(), admin.end()])))
+    onTestFinished(() => pool.end())
+    onTestFinished(() => admin.end())
     const place = whose === 'own' ? { connectionString: url, maxConnections: 1 } : { pool }
     const open = await observer(postgresStore({ ...place, schema: SCHEMA }))
     let round = 0
