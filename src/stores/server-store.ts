@@ -1,10 +1,9 @@
 /** Composes a store on servers from its engine, heartbeats, notifications and handler transactions. */
-import { monotonicMs, systemClock } from '../runtime/clock.ts'
+import { monotonicMs, pause, systemClock } from '../runtime/clock.ts'
 import type { Awaitable, Due, DueRequest, MessageStore, StoreHost } from '../inbox/store.ts'
 import type { AnswerOf, Command, Retention } from '../messages/commands.ts'
 import { catchUp } from './catch-up.ts'
 import { createSharedRunner } from './compare-and-set.ts'
-import { deferring } from './deferring.ts'
 import type { SharedEngine, VersionedChange } from './engine.ts'
 import { createScan } from './lists.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
@@ -108,6 +107,15 @@ export async function openServerStore<Session, Context extends object>(
     }
   }
 
+  /** Deferrable commands wait, and their caller gathers others meanwhile: each call costs a server more than a few commands. */
+  async function runLater<C extends Command>(
+    commands: readonly C[],
+    deferrable = false,
+  ): Promise<readonly AnswerOf<C>[]> {
+    if (deferrable) await pause(systemClock(), DEFER_MS)
+    return run(commands)
+  }
+
   async function due({ of, limit, exclude = NO_KEYS }: DueRequest): Promise<Due> {
     const noneLeft = of === 'events' ? waking.claiming?.() : undefined
     if (of === 'events') await workers.sure()
@@ -120,7 +128,7 @@ export async function openServerStore<Session, Context extends object>(
   const engineOfTransactions = options.transactions
   let closing: Promise<void> | undefined
   return {
-    run: deferring(run),
+    run: runLater,
     due,
     scan: createScan(engine),
     counts: engine.counts,
@@ -140,5 +148,11 @@ export async function openServerStore<Session, Context extends object>(
 }
 
 const CATCH_UP_AGAIN_MS = 1_000
+
+/**
+ * At 1,000 events a second in one or four processes, the server spent 1.2 to 1.5 times the CPU without it. With the next admission
+ * instead, settlements cost Postgres 1.1 times as much.
+ */
+const DEFER_MS = 20
 
 const NO_KEYS: ReadonlySet<string> = new Set()
