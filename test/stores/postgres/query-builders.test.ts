@@ -20,7 +20,9 @@ const BUILDERS: Readonly<Record<string, Write>> = {
     const written = pgSchema(schema).table('written', { what: text() })
     // Drizzle's types name the clients of a pool. It releases none.
     // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- The pool made it.
-    await drizzle({ client: transaction as PoolClient }).insert(written).values({ what })
+    await drizzle({ client: transaction as PoolClient })
+      .insert(written)
+      .values({ what })
   },
   async kysely(transaction, what, schema) {
     const compiler = new Kysely<{ written: { what: string } }>({
