@@ -62,7 +62,10 @@ for (const engine of [POSTGRES, MYSQL, REDIS]) {
         for (const [index, admitting] of processes.entries())
           for (const [place, settling] of processes.entries()) {
             expect(await admit(admitting, [eventOf(`m${index}${place}`)])).toEqual(['new'])
-            expect(await settleAll(settling, await claim(settling), { outcome: 'retry', inMs: 500 })).toEqual([true])
+            const first: Claim[] = []
+            // Its estimate of the server's clock may be some milliseconds behind.
+            await expect.poll(async () => first.push(...(await claim(settling))), SOON).toBe(1)
+            expect(await settleAll(settling, first, { outcome: 'retry', inMs: 500 })).toEqual([true])
             const again = processes[(index + 1) % processes.length] ?? admitting
             const retried: Claim[] = []
             await expect.poll(async () => retried.push(...(await claim(again))), SOON).toBe(1)
