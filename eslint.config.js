@@ -57,6 +57,22 @@ export default defineConfig(
     },
   },
   {
+    // The type `Sql` admits no value. A driver would accept any text.
+    files: ['src/{stores,local-file,sqlite}/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+        {
+          selector:
+            'CallExpression[callee.property.name=/^(query|execute|prepare|exec)$/] > :matches(TemplateLiteral, BinaryExpression, Literal).arguments:first-child',
+          message: 'Write SQL with the tag sql, and bind its values.',
+        },
+      ],
+    },
+  },
+  {
     // What a sender wrote becomes a text node and nothing else.
     files: ['src/inspector/page/*.ts'],
     rules: {
