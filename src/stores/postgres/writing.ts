@@ -25,16 +25,18 @@ export function createWriting({ writes, rows, noteTime }: Engine, change: Engine
 }
 
 function stepsOf(changes: readonly VersionedChange[], asOfMs: number, writes: Engine['writes']): readonly Step[] {
-  const written = changes.flatMap((change, place): readonly Placed[] =>
-    change.after === null ? [] : [placed({ change, record: change.after }, place)],
-  )
+  const placed = changes.flatMap((change, place): readonly Placed[] => {
+    if (change.after === null) return []
+    const written = { change, record: change.after }
+    return [{ ...written, place, admitted: admittedIn([written]) }]
+  })
+  const byWay = Map.groupBy(placed, wayOf)
   const removed = [...changes.entries()].filter(([, { after }]) => after === null)
-  const plain = written.filter(isPlain)
-  const special = written.filter((one) => !isPlain(one))
+  const special = byWay.get('rewrite') ?? []
   return [
-    stepOf(writes.insert, plain.filter(isNew).map(newRow), asOfMs),
-    stepOf(writes.update, plain.filter(isMove).map(knownRow), asOfMs),
-    stepOf(writes.report, plain.filter((one) => !isNew(one) && !isMove(one)).map(knownRow), asOfMs),
+    stepOf(writes.insert, (byWay.get('insert') ?? []).map(newRow), asOfMs),
+    stepOf(writes.update, (byWay.get('update') ?? []).map(knownRow), asOfMs),
+    stepOf(writes.report, (byWay.get('report') ?? []).map(knownRow), asOfMs),
     stepOf(writes.rewrite, special.map(specialRow), asOfMs, JSON.stringify(besideRows(special))),
     stepOf(
       writes.remove,
@@ -48,23 +50,16 @@ function stepOf(statement: Step['statement'], list: readonly object[], ...values
   return list.length === 0 ? [] : [{ statement, values: [JSON.stringify(list), ...values] }]
 }
 
-function placed(written: Written, place: number): Placed {
-  return { ...written, place, admitted: admittedIn([written]) }
-}
-
-/** Whether only the record, its row in the table of what is due, and one payload change. */
-function isPlain({ change, admitted }: Placed): boolean {
+/** The statement that writes a change. All but one write no more than the record, its row of what is due, and one payload. */
+function wayOf({ change, admitted }: Placed): 'insert' | 'update' | 'report' | 'rewrite' {
   const { before, payloads } = change
   const onlyStores = payloads.every(
     ({ becomes, id }) => becomes === 'stored' && before?.dead.some((dead) => dead.id === id) !== true,
   )
-  return onlyStores && admitted.length <= 1 && !isReplaced({ change })
-}
-
-/** Whether only the record changes, and its row in the table of what is due exists. */
-function isMove({ change, admitted }: Placed): boolean {
-  const { before } = change
-  return before !== undefined && dueMark(before) !== undefined && admitted.length === 0
+  if (!onlyStores || admitted.length > 1 || isReplaced({ change })) return 'rewrite'
+  if (before === undefined) return 'insert'
+  // Its row of what is due exists.
+  return dueMark(before) !== undefined && admitted.length === 0 ? 'update' : 'report'
 }
 
 function newRow(one: Placed) {
