@@ -1,6 +1,5 @@
 /** Opens an existing store by its URL. Never creates or migrates one. */
 import { statSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { MessageStore, Store, StoreCapabilities, StoreHost } from '../inbox/store.ts'
 import { monotonicMs, systemClock } from '../runtime/clock.ts'
@@ -116,7 +115,8 @@ export async function storeAt(url: string, { schema, prefix }: Place = {}): Prom
     return mysqlStore({ ...place, maxConnections: 2 })
   }
   if (engine === 'redis') return redisPrefix(url, prefix)
-  return sqliteFile(scheme === 'file' ? fileURLToPath(url) : url.replace(/^sqlite:(\/\/)?/i, ''))
+  const { databasePath } = await import('../stores/sqlite/path.ts')
+  return sqliteFile(databasePath(url, '--store'))
 }
 
 const ENGINES: ReadonlyMap<string, 'sqlite' | 'postgres' | 'mysql' | 'redis'> = new Map([

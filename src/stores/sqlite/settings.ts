@@ -4,7 +4,7 @@ import { millisecondsAboveZero, textOf, type Given } from '../../runtime/check-o
 import { RETENTION_OPTIONS } from '../retention-options.ts'
 
 export const sqliteOptions = {
-  /** The database file, created if missing. Files and folders whose names begin with its name belong to it. */
+  /** The path of the database file, or `file:` or `sqlite:` with it. Created if missing. Files and folders whose names begin with its name belong to it. */
   path: textOf('the path of a file'),
   ...RETENTION_OPTIONS,
   /**

@@ -4,11 +4,11 @@
  * @module messaging-webhooks/sqlite
  */
 import { checkOptions } from '../../runtime/check-options.ts'
-import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
 import { canShare } from '../../sqlite/connection.ts'
 import { resolvedPath } from '../../sqlite/resolved-path.ts'
 import { openSqlite } from './open.ts'
+import { databasePath } from './path.ts'
 import { settingsSchema, type SqliteStoreOptions } from './settings.ts'
 
 export type { SqliteStoreOptions } from './settings.ts'
@@ -22,8 +22,8 @@ export type { SqliteStoreOptions } from './settings.ts'
 export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const given = typeof options === 'string' ? { path: options } : options
   const settings = checkOptions(settingsSchema, given, 'sqliteStore')
-  const { path, retentionDays, deadLetterDays, dedupeDays, synchronous, busyTimeoutMs } = settings
-  if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
+  const { retentionDays, deadLetterDays, dedupeDays, synchronous, busyTimeoutMs } = settings
+  const path = databasePath(settings.path, 'sqliteStore')
   const shared = canShare()
   // Files beside the database get their names from its resolved path: the next release may reach it through another link.
   const own = resolvedPath(path)
