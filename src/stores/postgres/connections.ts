@@ -9,7 +9,7 @@ import type { Ask } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
 import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
 import { createHosts, refuseReadOnly, type Hosts } from './hosts.ts'
-import { createSessions, send, type Rows, type Step } from './sessions.ts'
+import { createSessions, type Rows, type Step } from './sessions.ts'
 import type { Settings } from './settings.ts'
 
 export type { Step } from './sessions.ts'
@@ -99,7 +99,7 @@ function createConnections(
       beginning: () => answered(sessions.beginning(client)),
       ask: (statement, values = []) => answered(sessions.ask(client, { statement, values })),
       change: (steps) => answered(sessions.within(client, steps)),
-      script: (text) => answered(send(client, { text })),
+      script: (text) => answered(sessions.send(client, { text })),
       release,
     }
   }

@@ -5,7 +5,7 @@
  * mode refuses transactions: there, only the client has limits.
  */
 import type { ClientBase, QueryConfig } from 'pg'
-import type { TimeLimits } from '../sql/connecting.ts'
+import { MARGIN_MS, type TimeLimits } from '../sql/connecting.ts'
 import type { Statement, Value } from '../sql/dialect.ts'
 import type { Row } from '../sql/values.ts'
 import { sql, type Sql } from '../../runtime/sql.ts'
@@ -18,6 +18,8 @@ export interface Step {
 }
 
 export type Rows = readonly Row[]
+
+type Query = QueryConfig & { readonly text: Sql }
 
 /** Returns every value as the text of the server, because the application may have set parsers of its own. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
@@ -49,6 +51,8 @@ const LOST = ['26000', '42P05', '0A000'] as const
 /** `isOwn`: whether the store may set its connections. */
 export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, isOwn: boolean) {
   const limits = [lockTimeoutMs, queryTimeoutMs].map((ms) => String(Math.ceil(ms)))
+  const send = (client: ClientBase, query: Query): Promise<Rows> =>
+    sendWithin(client, query, queryTimeoutMs + 2 * MARGIN_MS)
   /** Whether the session of each connection is set. */
   const areSet = new WeakMap<ClientBase, boolean>()
   let hasNames = isOwn
@@ -92,6 +96,7 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
   }
 
   return {
+    send,
     /** Prepares a connection for its first use. */
     async setUp(client: ClientBase): Promise<void> {
       if (isOwn && !areSet.has(client)) areSet.set(client, await setSession(client))
@@ -156,8 +161,10 @@ async function inTurn<T>(all: readonly (() => Promise<T>)[], undo?: () => Promis
 }
 
 /** A text without values may be several statements. Answers the rows of the last. */
-export async function send(client: ClientBase, query: QueryConfig & { readonly text: Sql }): Promise<Rows> {
-  const result: unknown = await client.query({ ...query, types: AS_SENT })
+async function sendWithin(client: ClientBase, query: Query, timeoutMs: number): Promise<Rows> {
+  // Later than the caller gives up, `pg` closes the connection. In a pipeline, it would otherwise wait for the answer first.
+  const config = { ...query, types: AS_SENT, query_timeout: timeoutMs }
+  const result: unknown = await client.query(config)
   const last: unknown = Array.isArray(result) ? result.at(-1) : result
   return isRecord(last) && areRows(last['rows']) ? last['rows'] : []
 }

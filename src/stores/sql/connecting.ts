@@ -32,7 +32,7 @@ export type SqlSettings = z.output<z.ZodObject<typeof SQL_OPTIONS>>
 export type TimeLimits = Pick<SqlSettings, 'connectTimeoutMs' | 'queryTimeoutMs' | 'lockTimeoutMs'>
 
 /** Extra time for the server to report that it cancelled a statement. */
-const MARGIN_MS = 1_000
+export const MARGIN_MS = 1_000
 /** How often a statement runs that conflicts with others. */
 export const ATTEMPTS = 4
 

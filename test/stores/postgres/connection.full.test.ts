@@ -140,6 +140,26 @@ describePostgres('connection', () => {
     expect(await admit(open, [eventOf('m')])).toEqual(['new'])
   })
 
+  test.each([
+    ['its own pool', undefined],
+    ['a pool of the application', {}],
+    ['a pool of the application with a pipeline', { pipeline: true }],
+  ])('closes a connection of %s that fell silent', TIMEOUT, async (_, pooled) => {
+    const { proxy, url } = await throughProxy()
+    const pool = pooled && new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 500, ...pooled })
+    const place = pool === undefined ? { connectionString: url, maxConnections: 1 } : { pool }
+    const open = await observer(postgresStore({ ...place, schema: freshSchema(), queryTimeoutMs: 300 }))
+    await admit(open, [eventOf('before')])
+    proxy.mode = 'stalls'
+    // Another call may have the connection, or wait for it first.
+    await expect(admit(open, [eventOf('meanwhile')])).rejects.toThrow(/\bstore_(slow|failed)\b/)
+    await expect.poll(() => proxy.connections, { ...POLL, interval: 20 }).toBe(0)
+    proxy.mode = 'passes'
+    await expect.poll(() => admit(open, [eventOf('after')]).catch(() => 'failed'), POLL).toEqual(['new'])
+    await open.close()
+    await pool?.end()
+  })
+
   test('an event that the database refuses for its data does not affect its neighbours', TIMEOUT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })

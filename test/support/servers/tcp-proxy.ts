@@ -13,6 +13,8 @@ export interface TcpProxy {
   mode: ProxyMode
   /** Delay of every chunk, in both directions. */
   delayMs: number
+  /** Number of connections that clients have open. */
+  readonly connections: number
   /** Ends all open connections. */
   cut(): void
   /**
@@ -105,6 +107,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     set mode(next) {
       mode = next
       if (mode !== 'stalls') for (const { held } of pairs) for (const work of held.splice(0)) work()
+    },
+    get connections() {
+      return pairs.size
     },
     get delayMs() {
       return delayMs
