@@ -1,6 +1,11 @@
 import { defineConfig } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
+const HOUSE = [
+  { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+  { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+]
+
 export default defineConfig(
   {
     ignores: [
@@ -22,11 +27,7 @@ export default defineConfig(
       },
     },
     rules: {
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
-        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
-      ],
+      'no-restricted-syntax': ['error', ...HOUSE],
       // Numbers in messages are what messages are for.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       // `{}` is how "nothing is added" is said in types.
@@ -62,8 +63,7 @@ export default defineConfig(
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
-        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+        ...HOUSE,
         {
           selector:
             'CallExpression[callee.property.name=/^(query|execute|prepare|exec)$/] > :matches(TemplateLiteral, BinaryExpression, Literal).arguments:first-child',
@@ -78,8 +78,7 @@ export default defineConfig(
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
-        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+        ...HOUSE,
         {
           selector:
             ':matches(MemberExpression, Property)[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|srcdoc|dangerouslySetInnerHTML)$/], MemberExpression[object.name=document][property.name=/^write/]',

@@ -2,6 +2,7 @@
 import type { Pool, PoolConnection } from 'mysql2/promise'
 import { sql, type Sql } from '../../runtime/sql.ts'
 import { isRecord } from '../../runtime/values.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
 import type { Ask, Statement, Value } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
@@ -75,11 +76,14 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
   async function setUp({ ask: askHere, script }: Pick<Session, 'ask' | 'script'>): Promise<number> {
     const { lockTimeoutMs, queryTimeoutMs, transactional } = settings
     const [row = {}] = await askHere(FIND_SERVER)
+    const version = nameIn(row, 'version')
+    const isMariaDb = version.includes('MariaDB')
+    refuseOld(version, isMariaDb)
     await script(sql`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`)
     await askHere(SET_SESSION, [Math.ceil(lockTimeoutMs)])
     const queryMs = Math.ceil(queryTimeoutMs)
     // A handler leaves its transaction idle.
-    if (nameIn(row, 'version').includes('MariaDB')) await askHere(LIMIT_MARIADB, [queryMs, transactional ? 0 : queryMs])
+    if (isMariaDb) await askHere(LIMIT_MARIADB, [queryMs, transactional ? 0 : queryMs])
     else await askHere(LIMIT_MYSQL, [queryMs])
     return rowReader.integer(row, 'bytes') - PACKET_BYTES
   }
@@ -150,6 +154,14 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
 export const COMMIT = sql`COMMIT`
 export const ROLLBACK = sql`ROLLBACK`
 const FIND_SERVER = { name: 'mw_server', text: sql`SELECT @@max_allowed_packet AS bytes, VERSION() AS version` }
+
+/** Older servers lack `SKIP LOCKED`, or tables made of JSON. */
+function refuseOld(version: string, isMariaDb: boolean): void {
+  const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
+  if (isMariaDb ? major > 10 || (major === 10 && minor >= 6) : major >= 8) return
+  const detail = `The server is ${version}. Use MariaDB 10.6 or later, or MySQL 8.0 or later.`
+  throw new MessagingWebhooksError('store_failed', detail)
+}
 
 /** Values that do not fit are refused, text is in one encoding, and a lock that takes longer than $1 ms ends the statement. */
 const SET_SESSION = {

@@ -1,6 +1,7 @@
 /** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
 import type { Pool } from 'mysql2/promise'
 import type { MessageStore, StoreHost } from '../../inbox/store.ts'
+import type { Sql } from '../../runtime/sql.ts'
 import { secretsIn } from '../sql/failures.ts'
 import { checkPrivileges, loadPeer, type Migrated } from '../sql/connecting.ts'
 import { createPolling, openSqlStore } from '../sql/open.ts'
@@ -19,7 +20,10 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Me
   const { connections, failures } = await reach(settings)
   try {
     await migrate(connections, prefix)
-    await checkPrivileges(connections.ask, requiredColumns(prefix), host)
+    const runAll = async (all: readonly Sql[]): Promise<void> => {
+      for (const statement of all) await connections.script(statement)
+    }
+    await checkPrivileges(runAll, requiredColumns(prefix), host)
     const problem = await flushProblem(connections.ask)
     if (problem !== undefined) host.report(problem)
     const engine = await createEngine(connections, prefix)

@@ -12,8 +12,6 @@ import { createHosts, refuseReadOnly, type Hosts } from './hosts.ts'
 import { createSessions, type Rows, type Step } from './sessions.ts'
 import type { Settings } from './settings.ts'
 
-export type { Step } from './sessions.ts'
-
 /** Runs statements within the time limits, all or none of them, and returns the rows of each. */
 export type Change = (steps: readonly Step[]) => Promise<readonly Rows[]>
 
@@ -26,8 +24,8 @@ export interface Session {
   begin(): Promise<unknown>
   /** When the current transaction began. */
   beginning(): Promise<unknown>
+  /** Both within the open transaction. */
   readonly ask: Ask
-  /** Within the open transaction. */
   readonly change: Change
   /** Runs a text without values, which may be several statements, and returns the rows of the last. */
   script(text: Sql): Promise<Rows>
@@ -87,17 +85,18 @@ function createConnections(
       client.off('error', ignore)
       client.release(error)
     }
-    try {
-      await answered(sessions.setUp(client))
-    } catch (error) {
-      release(failures.cleaned(error))
-      throw error
-    }
+    if (!sessions.isReady(client))
+      try {
+        await answered(sessions.setUp(client))
+      } catch (error) {
+        release(failures.cleaned(error))
+        throw error
+      }
     return {
       client,
       begin: () => answered(sessions.begin(client)),
       beginning: () => answered(sessions.beginning(client)),
-      ask: (statement, values = []) => answered(sessions.ask(client, { statement, values })),
+      ask: (statement, values = []) => answered(sessions.askWithin(client, { statement, values })),
       change: (steps) => answered(sessions.within(client, steps)),
       script: (text) => answered(sessions.send(client, { text })),
       release,
@@ -136,6 +135,8 @@ function createConnections(
   return {
     ask,
     change,
+    /** Like `script` of a session. */
+    script: (text: Sql): Promise<Rows> => run((client) => sessions.send(client, { text })),
     checkOut,
     async close(): Promise<void> {
       if (hosts === undefined) {

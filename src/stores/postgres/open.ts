@@ -1,7 +1,7 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
 import type { MessageStore, StoreHost } from '../../inbox/store.ts'
-import { sql } from '../../runtime/sql.ts'
+import { joined, sql } from '../../runtime/sql.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { checkPrivileges } from '../sql/connecting.ts'
 import { loadPg, reach } from './connections.ts'
@@ -36,7 +36,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { connections, failures, pool } = await reach(settings, report)
   try {
     await migrate(connections, schema, failures)
-    await checkPrivileges(connections.ask, requiredColumns(schema), host)
+    await checkPrivileges((all) => connections.script(joined(all, ';\n')), requiredColumns(schema), host)
     if (settings.transactional) await checkTransactions(connections, failures)
     const engine = await createEngine(connections, schema)
     const connect = host.claims ? await listenClient(settings, pool) : undefined

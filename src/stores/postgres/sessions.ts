@@ -81,9 +81,18 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
 
   const isSet = (client: ClientBase): boolean => areSet.get(client) === true
 
-  function run(client: ClientBase, { statement: { name, text }, values }: Step, mayName = true): Promise<Rows> {
-    const isNamed = mayName && hasNames && isSet(client)
-    return send(client, { ...(isNamed && { name }), text, values: [...values] })
+  function run(client: ClientBase, step: Step): Promise<Rows> {
+    if (!hasNames || !isSet(client)) return runUnnamed(client, step)
+    const { statement, values } = step
+    return send(client, { name: statement.name, text: statement.text, values: [...values] })
+  }
+
+  function runUnnamed(client: ClientBase, { statement: { text }, values }: Step): Promise<Rows> {
+    return send(client, { text, values: [...values] })
+  }
+
+  async function beginning(client: ClientBase, before: Sql): Promise<unknown> {
+    return (await send(client, { text: sql`${before}${FIND_BEGINNING}` }))[0]?.['began']
   }
 
   /** Runs steps in one transaction, in one round trip if the connection can. */
@@ -97,38 +106,34 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
 
   return {
     send,
+    isReady: (client: ClientBase): boolean => !isOwn || areSet.has(client),
     /** Prepares a connection for its first use. */
     async setUp(client: ClientBase): Promise<void> {
-      if (isOwn && !areSet.has(client)) areSet.set(client, await setSession(client))
+      areSet.set(client, await setSession(client))
     },
     /** Runs one statement that only reads. */
-    ask: run,
+    ask: (client: ClientBase, step: Step): Promise<Rows> => run(client, step),
     /** Runs statements within the time limits, all or none of them. */
     async change(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
       if (hasTransactions && (steps.length > 1 || !isSet(client))) return together(client, steps, !isSet(client))
       return inTurn(steps.map((step) => () => run(client, step)))
     },
     /** Begins a transaction for a handler, without the settings of the store. Answers the time at which it began. */
-    async begin(client: ClientBase): Promise<unknown> {
-      await send(client, { text: isSet(client) ? sql`${BEGIN}${RESET}` : BEGIN })
-      return this.beginning(client)
-    },
-    async beginning(client: ClientBase): Promise<unknown> {
-      return (await send(client, { text: FIND_BEGINNING }))[0]?.['began']
-    },
-    /** Like `change`, in the transaction of a handler, in which a plan would be made without the settings of the store. */
+    begin: (client: ClientBase): Promise<unknown> =>
+      beginning(client, isSet(client) ? sql`${BEGIN}${RESET}; ` : sql`${BEGIN}; `),
+    beginning: (client: ClientBase): Promise<unknown> => beginning(client, sql``),
+    /** Like `ask` and `change`, in the transaction of a handler, in which a plan would be made without the settings of the store. */
+    askWithin: runUnnamed,
     async within(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
       await send(client, { text: SET_LIMITS, values: limits })
-      return inTurn(steps.map((step) => () => run(client, step, false)))
+      return inTurn(steps.map((step) => () => runUnnamed(client, step)))
     },
     /** Whether the error may not recur, because from now on statements run in another way. */
     isAvoidable(error: unknown): boolean {
-      if (LOST.some((state) => hasState(error, state)) && hasNames) {
-        hasNames = false
-        return true
-      }
-      if (!hasState(error, PROTOCOL_VIOLATION) || !isOwn || !hasTransactions) return false
-      hasTransactions = false
+      if (!isOwn) return false
+      if (LOST.some((state) => hasState(error, state))) hasNames = false
+      else if (hasState(error, PROTOCOL_VIOLATION)) hasTransactions = false
+      else return false
       return true
     },
   }

@@ -177,7 +177,7 @@ ${APPLIED} FROM applied`,
      */
     due: sql`
 WITH found AS MATERIALIZED (
-  SELECT d.at, d.record, d.first FROM ${due.table} d 
+  SELECT d.at, d.record, d.first FROM ${due.table} d
   WHERE d.at <= $1 AND d.held_until <= $1 AND d.record <> ALL (${others})
   ORDER BY d.at LIMIT $2 FOR UPDATE SKIP LOCKED
 ), reserved AS (

@@ -4,8 +4,8 @@ import { dueMark } from '../../messages/record.ts'
 import type { SharedEngine, VersionedChange } from '../engine.ts'
 import { admittedIn, changedIn, isNew, isReplaced, recordColumns, type Written } from '../sql/changes.ts'
 import { base64, newNumber } from '../sql/values.ts'
-import type { Step } from './connections.ts'
 import type { Engine } from './engine.ts'
+import type { Step } from './sessions.ts'
 
 interface Placed extends Written {
   /** Identifies the change in its statement. */
@@ -34,10 +34,15 @@ function stepsOf(changes: readonly VersionedChange[], asOfMs: number, writes: En
   const removed = [...changes.entries()].filter(([, { after }]) => after === null)
   const special = byWay.get('rewrite') ?? []
   return [
-    stepOf(writes.insert, (byWay.get('insert') ?? []).map(newRow), asOfMs),
-    stepOf(writes.update, (byWay.get('update') ?? []).map(knownRow), asOfMs),
-    stepOf(writes.report, (byWay.get('report') ?? []).map(knownRow), asOfMs),
-    stepOf(writes.rewrite, special.map(specialRow), asOfMs, JSON.stringify(besideRows(special))),
+    stepOf(writes.insert, (byWay.get('insert') ?? []).map(rowWithPayload), asOfMs),
+    stepOf(writes.update, (byWay.get('update') ?? []).map(recordRow), asOfMs),
+    stepOf(writes.report, (byWay.get('report') ?? []).map(rowWithPayload), asOfMs),
+    stepOf(
+      writes.rewrite,
+      special.map((one) => ({ ...recordRow(one), replaces: Number(isReplaced(one)) })),
+      asOfMs,
+      JSON.stringify(besideRows(special)),
+    ),
     stepOf(
       writes.remove,
       removed.map(([place, { key, expected = '' }]) => ({ place, digest: key, expected: base64(expected) })),
@@ -62,40 +67,31 @@ function wayOf({ change, admitted }: Placed): 'insert' | 'update' | 'report' | '
   return dueMark(before) !== undefined && admitted.length === 0 ? 'update' : 'report'
 }
 
-function newRow(one: Placed) {
-  return { number: newNumber(one.record), ...rowOf(one) }
+function recordRow(one: Placed) {
+  const { place, change, record } = one
+  const identity = isNew(one) ? { number: newNumber(record) } : { expected: base64(change.expected ?? '') }
+  return { place, ...identity, ...recordColumns(one) }
 }
 
-function knownRow(one: Placed) {
-  return { expected: base64(one.change.expected ?? ''), ...rowOf(one) }
-}
-
-/** With the first payload that it admits. */
-function rowOf(one: Placed) {
+/** With the payload that it admits. */
+function rowWithPayload(one: Placed) {
   const [first] = one.admitted
-  return { place: one.place, ...recordColumns(one), ...(first && { id: first.id, ...first.columns }) }
-}
-
-function specialRow(one: Placed) {
-  const row = { ...recordColumns(one), place: one.place, replaces: Number(isReplaced(one)) }
-  return isNew(one)
-    ? { ...row, number: newNumber(one.record) }
-    : { ...row, expected: base64(one.change.expected ?? '') }
+  return { ...recordRow(one), ...(first && { id: first.id, ...first.columns }) }
 }
 
 /** What happens to payloads and dead letters. */
 function besideRows(written: readonly Placed[]): readonly object[] {
   const { dead, failed, revived, removed } = changedIn(written)
-  const rowOf = (what: string, { one: { place }, id }: { readonly one: Placed; readonly id: string }) => ({
+  const rowFor = (what: string, { one: { place }, id }: { readonly one: Placed; readonly id: string }) => ({
     place,
     what,
     id,
   })
   return [
-    ...admittedIn(written).map((each) => ({ ...rowOf('store', each), ...each.columns })),
-    ...failed.map((each) => ({ ...rowOf('fail', each), error: each.error })),
-    ...removed.map((each) => rowOf('remove', each)),
-    ...dead.map((each) => ({ ...rowOf('letter', each), died_at: each.diedAt })),
-    ...revived.map((each) => rowOf('revive', each)),
+    ...admittedIn(written).map((each) => ({ ...rowFor('store', each), ...each.columns })),
+    ...failed.map((each) => ({ ...rowFor('fail', each), error: each.error })),
+    ...removed.map((each) => rowFor('remove', each)),
+    ...dead.map((each) => ({ ...rowFor('letter', each), died_at: each.diedAt })),
+    ...revived.map((each) => rowFor('revive', each)),
   ]
 }

@@ -9,7 +9,6 @@ import { millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-opti
 import type { StoreHost } from '../../inbox/store.ts'
 import { RETENTION_OPTIONS } from '../retention-options.ts'
 import { joined, plainName, sql, type Sql } from '../../runtime/sql.ts'
-import type { Ask } from './dialect.ts'
 
 const MAX_CONNECTIONS = 10_000
 
@@ -90,21 +89,21 @@ export interface Migrated {
  * it instead, because it may be used to read. Changes nothing. `required`: the columns of each table without a default.
  */
 export async function checkPrivileges(
-  ask: Ask,
-  required: readonly (readonly [table: Sql, ...columns: string[]])[],
+  run: (statements: readonly Sql[]) => Promise<unknown>,
+  required: readonly (readonly [table: Sql, first: string, ...others: string[]])[],
   { claims, report }: StoreHost,
 ): Promise<void> {
-  const statements = required.flatMap(([table, ...names]) => {
-    const columns = names.map(plainName)
-    const [first = sql`*`] = columns
+  const statements = required.flatMap(([table, first, ...others]) => {
+    const columns = joined([first, ...others].map(plainName))
+    const column = plainName(first)
     return [
-      sql`INSERT INTO ${table} (${joined(columns)}) SELECT ${joined(columns)} FROM ${table} WHERE false`,
-      sql`UPDATE ${table} SET ${first} = ${first} WHERE false`,
+      sql`INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} WHERE false`,
+      sql`UPDATE ${table} SET ${column} = ${column} WHERE false`,
       sql`DELETE FROM ${table} WHERE false`,
     ]
   })
   try {
-    for (const [at, text] of statements.entries()) await ask({ name: `mw_privilege_${at}`, text })
+    await run(statements)
   } catch (error) {
     if (claims || !(error instanceof MessagingWebhooksError)) throw error
     report(error)
