@@ -36,7 +36,11 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   },
   { text: 'The spool', link: '/guides/spool' },
   { text: 'Production checklist', link: '/guides/production' },
-  { text: 'Deploying', link: '/guides/deploying' },
+  {
+    text: 'Deploying',
+    link: '/guides/deploying',
+    items: [{ text: 'Containers and proxies', link: '/guides/containers' }],
+  },
   { text: 'Capacity', link: '/guides/capacity' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
   { text: 'The inspector', link: '/guides/inspector' },
