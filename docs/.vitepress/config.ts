@@ -32,6 +32,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
       { text: 'MySQL', link: '/guides/store-mysql' },
       { text: 'Redis', link: '/guides/store-redis' },
       { text: 'Your own', link: '/guides/store-of-your-own' },
+      { text: 'From SQLite to Postgres', link: '/guides/sqlite-to-postgres' },
     ],
   },
   { text: 'The spool', link: '/guides/spool' },

@@ -34,6 +34,14 @@ declare global {
 }
 `
 
+const HANDLERS = `
+import type { Receiver } from 'messaging-webhooks'
+export const credentials = { authKey: 'from your dashboard', signingSecret: 'from your dashboard' }
+export function attachHandlers(receiver: Receiver): void {
+  receiver.onAny((event) => console.log(event.type))
+}
+`
+
 /** Asserts that two types are equal; a compiler error otherwise. */
 const EQUAL = `
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
@@ -50,7 +58,8 @@ function complaints(sources: ReadonlyMap<string, string>): string[] {
   )
   if (config === undefined) throw new Error('tsconfig.json cannot be read.')
   const inMemory = new Map([...sources].map(([name, text]) => [`${ROOT}test/docs/${name}`, text]))
-  // Other blocks of the guide to NestJS import it.
+  // Blocks import these from the reader's app.
+  inMemory.set(`${ROOT}test/docs/handlers.ts`, HANDLERS)
   inMemory.set(`${ROOT}test/docs/webhooks.ts`, readProjectFile('examples/nest/webhooks.ts'))
   const host = ts.createCompilerHost(config.options)
   const { fileExists, readFile, getSourceFile } = host
