@@ -41,8 +41,6 @@ export interface Claimed {
 /** Retry delay for a due message that could not be leased. */
 const AGAIN_MS = 1_000
 
-const NO_KEYS: ReadonlySet<string> = new Set()
-
 export function claimOf(
   messageKey: string,
   { id, token, attempt, late, replay, expected }: Granted,
@@ -60,21 +58,21 @@ export function claimDue(
   const { limit, leaseForMs, exclude } = request
   const claims: Claim[] = []
 
-  function claimMore(tried: ReadonlySet<string>): Awaitable<Claimed> {
+  /** Looks for each message once: one that cannot be leased causes no loop, and is not reserved again for this process. */
+  function claimMore(tried: readonly string[]): Awaitable<Claimed> {
     const most = limit - claims.length
-    return andThen(store.due({ of: 'events', limit: most, exclude }), ({ keys, nextInMs }) => {
-      // Try each key once, so that a message that cannot be leased does not cause a loop.
-      const left = keys.filter((key) => !tried.has(key))
-      if (left.length === 0) {
-        const triedMs = keys.length > 0 ? AGAIN_MS : undefined
+    const others = tried.length === 0 ? exclude : new Set([...exclude, ...tried])
+    return andThen(store.due({ of: 'events', limit: most, exclude: others }), ({ keys, nextInMs }) => {
+      if (keys.length === 0) {
+        const triedMs = tried.length > claims.length ? AGAIN_MS : undefined
         return { claims, nextInMs: earlier(earlier(nextInMs, triedMs), claims.length > 0 ? leaseForMs : undefined) }
       }
-      return andThen(leaseAll(left), (leased) => {
+      return andThen(leaseAll(keys), (leased) => {
         claims.push(...leased)
         // If every due event was leased, no other is due. Otherwise a lease may have freed the next one.
         const isAll = keys.length < most && leased.length === keys.length && nextInMs !== 0
         if (claims.length === limit || isAll) return { claims, nextInMs: earlier(nextInMs, leaseForMs) }
-        const more = claimMore(new Set([...tried, ...left]))
+        const more = claimMore([...tried, ...keys])
         // Return the events leased so far. The next claim meets the failure again.
         return claims.length > 0 && more instanceof Promise ? more.catch(() => ({ claims, nextInMs: 0 })) : more
       })
@@ -105,7 +103,7 @@ export function claimDue(
     return { do: 'settle', key, id, token, outcome: 'dead', error: error.message }
   }
 
-  return claimMore(NO_KEYS)
+  return claimMore([])
 }
 
 function earlier(one: number | undefined, other: number | undefined): number | undefined {

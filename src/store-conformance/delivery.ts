@@ -150,6 +150,29 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'an event that arrives or becomes due while several callers claim is found by the next claim, whoever makes it',
+    async run({ open, openAnother, capabilities }) {
+      const other = capabilities.shared ? await openAnother() : open
+      async function dispatchSome(caller: MessageStore<object>): Promise<void> {
+        for (let times = 0; times < 8; times += 1) await settleAll(caller, (await claim(caller, { limit: 5 })).claims)
+      }
+      for (let round = 0; round < 20; round += 1) {
+        const messages = Array.from({ length: 20 }, (_, index) => `m${round}-${index}`)
+        await admit(
+          open,
+          messages.map((message) => sample({ message })),
+        )
+        await Promise.all([
+          dispatchSome(open),
+          dispatchSome(other),
+          ...messages.map(async (message) => admit(open, [sample({ message, at: 2 })])),
+        ])
+        await dispatchAll(other)
+        assert.deepEqual(await open.counts(), SETTLED)
+      }
+    },
+  },
+  {
     name: 'an event whose lease has ended is due again, with a greater token; the token before settles nothing',
     async run({ open, onWorkCalls }) {
       await admit(open, [sample()])

@@ -30,8 +30,9 @@ function createDue(engine: Engine, write: SharedEngine['write']): SharedEngine['
       const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : reader.keyIn(row)
       if (key !== undefined && found.has(key)) payloads.set(key, reader.payloadIn(row))
     }
-    // Another process may have written both the row and the record after the statement began. The record decides.
-    if (contradicted.length > 0) await write(contradicted, clock.nowMs())
+    const applied = contradicted.length === 0 ? [] : await write(contradicted, clock.nowMs())
+    // Another process has written both the row and the record after the statement began. The row that is reserved is right.
+    const renewed = contradicted.filter((_, index) => applied[index] !== true)
     if (ended.length > 0) {
       const list = JSON.stringify(ended.map((number) => ({ number })))
       await change([{ statement: writes.endDue, values: [list, now] }])
@@ -39,6 +40,6 @@ function createDue(engine: Engine, write: SharedEngine['write']): SharedEngine['
     // Look again for records that were locked or written meanwhile.
     const isAgain = rows.length >= limit || contradicted.length + ended.length > 0
     const nextMs = isAgain ? nowMs : times && reader.integerOrNone(times, 'next')
-    return { keys: [...found.keys()], nextMs, found, payloads }
+    return { keys: [...found.keys(), ...renewed.map(({ key }) => key)], nextMs, found, payloads }
   }
 }

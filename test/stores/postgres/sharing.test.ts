@@ -4,7 +4,7 @@ import type { MessageStore } from 'messaging-webhooks/store'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, admitting, claim, eventOf, namesOf, observer, opened, settleAll, settling } from './events.ts'
-import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+import { describePostgres, freshRole, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 30_000 }
 const TIMEOUT = { timeout: 60_000 }
@@ -55,6 +55,28 @@ describePostgres('sharing', () => {
     expect(await waitOf(fast)).toBeGreaterThan(0)
     expect(await waitOf(fast)).toBeLessThanOrEqual(40_000)
   })
+
+  test(
+    'a claim that began before another one settled the first event of the message claims the second',
+    TIMEOUT,
+    async () => {
+      const { schema, first: other } = await stores()
+      await admit(other, [eventOf('m', 1)])
+      // The second event is due some milliseconds later.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      await admit(other, [eventOf('m', 2)])
+      // A policy is evaluated after the statement has begun, and before it locks a row. It does not bind the owner.
+      const connectionString = await freshRole(schema)
+      await rowsOf(`ALTER TABLE "${schema}".due ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY slow ON "${schema}".due USING (pg_sleep(0.5) IS NOT NULL)`)
+      const slow = await opened(postgresStore({ connectionString, schema }))
+      const claiming = claim(slow)
+      const isClaiming = `SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%"${schema}".due%'`
+      await expect.poll(async () => (await rowsOf(isClaiming)).length, POLL).toBe(1)
+      expect(await settleAll(other, await claim(other))).toEqual([true])
+      expect((await claiming).map(({ record }) => record.report?.status)).toEqual(['m-2'])
+    },
+  )
 
   test('stores the same events once when two stores admit them in opposite orders at once', TIMEOUT, async () => {
     const { first, second } = await stores()
