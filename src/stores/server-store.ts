@@ -43,6 +43,8 @@ export async function openServerStore<Session, Context extends object>(
   const { host, waking, retention } = options
   const engine = options.createEngine((part) => workers.mayLease(part))
   const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
+  /** For sends: a process trusts the clock at its start, so that messages are overdue at once after a standstill. */
+  const lasting = createTrustedTime(undefined, host.elapsedMs)
   const about = () => ({ trustedMs: trusted.ofNow(engine.nowMs()), retention })
   const runner = createSharedRunner({
     engine,
@@ -116,10 +118,15 @@ export async function openServerStore<Session, Context extends object>(
     return run(commands)
   }
 
+  function timeFor(of: DueRequest['of']): number {
+    if (of === 'retention') return about().trustedMs
+    return of === 'sends' ? lasting.ofNow(engine.nowMs()) : engine.nowMs()
+  }
+
   async function due({ of, limit, exclude = NO_KEYS }: DueRequest): Promise<Due> {
     const noneLeft = of === 'events' ? waking.claiming?.() : undefined
     if (of === 'events') await workers.sure()
-    const nowMs = of === 'retention' ? about().trustedMs : engine.nowMs()
+    const nowMs = timeFor(of)
     const { keys, nextMs } = await runner.due({ of, limit, exclude, nowMs })
     if (nextMs === undefined || nextMs > nowMs) noneLeft?.()
     return { keys, nextInMs: nextMs === undefined ? undefined : Math.max(0, nextMs - nowMs) }

@@ -1,6 +1,6 @@
 /**
- * The time by which data is too old to keep. A clock that jumps ahead must not delete what is young: only a reading that has
- * lasted an hour, by the monotonic clock of this process, is trusted.
+ * The time by which data is too old to keep and a message is overdue. A clock that jumps ahead must not delete what is young, nor
+ * report what is not late: only a reading that has lasted an hour, by the monotonic clock of this process, is trusted.
  */
 const HOUR_MS = 3_600_000
 /** A smaller jump does no harm. */

@@ -155,3 +155,33 @@ test('a clock that jumps a year ahead erases nothing', async () => {
   expect((await post(url, done)).status).toBe(204)
   expect(await receiver.stats()).toMatchObject({ deadLetters: 1, duplicates: 1 })
 })
+
+test.each(onEachStore)(
+  'a clock that jumps a year ahead for a minute makes no message overdue, with %s',
+  async (_name, makeStore) => {
+    const machineNow = Date.now.bind(Date)
+    let aheadMs = 0
+    const spy = vi.spyOn(Date, 'now').mockImplementation(() => machineNow() + aheadMs)
+    onTestFinished(() => spy.mockRestore())
+    const opened: MessageStore[] = []
+    const store = storeAround(makeStore(), {}, (open) => {
+      opened.push(open)
+      return {}
+    })
+    const { receiver } = await receiving({ store })
+    await receiver.start()
+    await receiver.sends.expect({ messages: [{ messageId: 'm' }] })
+    const [open] = opened
+    if (open === undefined) throw new Error('The store is not open.')
+    const nextInMs = async (): Promise<number> => {
+      const due = await open.due({ of: 'sends', limit: 10 })
+      expect(due.keys).toEqual([])
+      return due.nextInMs ?? 0
+    }
+    expect(await nextInMs()).toBeGreaterThan(23 * HOUR_MS)
+    aheadMs = YEAR_MS
+    expect(await nextInMs()).toBeGreaterThan(23 * HOUR_MS)
+    aheadMs = 0
+    expect(await nextInMs()).toBeGreaterThan(23 * HOUR_MS)
+  },
+)

@@ -3,6 +3,8 @@ import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Claim } from '../../src/dispatch/claim.ts'
 import { pruneStep } from '../../src/inbox/pruning.ts'
+import { keyOf } from '../../src/store-conformance/samples.ts'
+import { sent } from '../../src/store-conformance/sends.ts'
 import { itemsOf, PAGE } from '../../src/store-conformance/suite.ts'
 import { MYSQL, POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
 import { serverFolder } from '../support/servers/own-server.ts'
@@ -102,6 +104,29 @@ for (const engine of [POSTGRES, MYSQL, REDIS]) {
       expect(await pruneAfter(0)).toBe(0)
       expect(await pruneAfter(59 * MINUTE_MS)).toBe(0)
       expect(await pruneAfter(2 * MINUTE_MS)).toBe(1)
+    })
+
+    test('40 days ahead: makes no message overdue until that has lasted an hour', TIMEOUT, async () => {
+      clock.set(0)
+      let passedMs = 0
+      const elapsedMs = (): number => performance.now() + passedMs
+      const open = await opened(await storeOf(server.spec('overdue')), { elapsedMs })
+      const key = keyOf('m')
+      expect(await open.run([{ do: 'expect', key, send: sent('m') }])).toEqual(['new'])
+      async function overdueAfter(ms: number): Promise<readonly string[]> {
+        passedMs += ms
+        await claim(open)
+        return (await open.due({ of: 'sends', limit: 10 })).keys
+      }
+      expect(await overdueAfter(0)).toEqual([])
+      clock.set(40 * 24 * HOUR_S)
+      expect(await overdueAfter(0)).toEqual([])
+      expect(await overdueAfter(59 * MINUTE_MS)).toEqual([])
+      clock.set(0)
+      expect(await overdueAfter(0)).toEqual([])
+      clock.set(40 * 24 * HOUR_S)
+      expect(await overdueAfter(0)).toEqual([])
+      expect(await overdueAfter(61 * MINUTE_MS)).toEqual([key])
     })
   })
 }

@@ -66,9 +66,8 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost)
       return runLocally(engine, commands, { nowMs, trustedMs: trusted.ofNow(nowMs), worker: '', retention })
     },
     due({ of, limit, exclude = NO_KEYS }) {
-      const nowMs = host.nowMs()
-      if (of === 'retention')
-        return { keys: agedKeys(tables, trusted.ofNow(nowMs) - dedupeMs, limit), nextInMs: undefined }
+      const nowMs = of === 'events' ? host.nowMs() : trusted.ofNow(host.nowMs())
+      if (of === 'retention') return { keys: agedKeys(tables, nowMs - dedupeMs, limit), nextInMs: undefined }
       const lookup = { of, limit, exclude, nowMs }
       const { keys, nextMs } = of === 'events' ? dueKeys(tables, lookup) : tables.sends.overdue(nowMs, limit)
       return { keys, nextInMs: nextMs && Math.max(0, nextMs - nowMs) }

@@ -34,6 +34,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
   const retention = retentionOf({ retentionDays, deadLetterDays, dedupeDays })
   const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
+  const lasting = createTrustedTime(undefined, host.elapsedMs)
   // Distinguishes the leases of this process from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
   const walks = createWalks(store)
@@ -46,7 +47,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   return {
     run: runner.run,
     async due({ of, limit, exclude = NO_KEYS }) {
-      const nowMs = host.nowMs()
+      const nowMs = of === 'sends' ? lasting.ofNow(host.nowMs()) : host.nowMs()
       if (of === 'retention')
         return { keys: await walks.expired(retention, trusted.ofNow(nowMs), limit), nextInMs: undefined }
       const { keys, nextMs } = await runner.due({ of, limit, exclude, nowMs })

@@ -21,6 +21,8 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
   const opened = await thread.opened
   const latestMs = typeof opened === 'number' ? opened : undefined
   const trusted = createTrustedTime(latestMs, host.elapsedMs)
+  /** For sends: the clock at the start is trusted, so that messages are overdue at once after a standstill. */
+  const lasting = createTrustedTime(undefined, host.elapsedMs)
   // A process that never claims is not a worker.
   const life = host.claims ? await registerWorker(settings.workersFolder) : undefined
   let isClosed = false
@@ -76,7 +78,10 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
       const answers = (await call('run', [packCommands(commands), times()], deferrable)) as readonly AnswerOf<C>[]
       return commands.some(({ do: name }) => name === 'lease') ? answers.map(withBuffers) : answers
     },
-    due: (request) => call('due', [request, times()]),
+    due(request) {
+      const given = times()
+      return call('due', [request, request.of === 'sends' ? { ...given, nowMs: lasting.ofNow(given.nowMs) } : given])
+    },
     async scan<Q extends Query>(query: Q) {
       // A page of the list that was asked for.
       const page = (await call('scan', [query])) as Page<ItemOf<Q>>
