@@ -47,6 +47,7 @@ export function createLifecycle(options: LifecycleOptions) {
   let isClosed = false
   let letEnd = (): void => {}
   const closingListeners = createListeners()
+  const closedListeners = createListeners()
 
   function startOnce(): Promise<void> {
     if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
@@ -138,10 +139,12 @@ export function createLifecycle(options: LifecycleOptions) {
         await intake.quarantine.close()
         await closeFiles()
         letEnd()
+        closedListeners.notify()
       })
       return closing
     },
     onClosing: closingListeners.add,
+    onClosed: closedListeners.add,
     notifyOfClosing,
   }
 }

@@ -110,12 +110,12 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     },
     closeOnSignal: (signals, given = [], times) =>
       closeOnSignal([signals].flat(), [given].flat(), times, {
-        clock,
         stopServers(stopped, stopTimes) {
           lifecycle.notifyOfClosing()
           servers.stop(stopped, stopTimes)
         },
         close: lifecycle.close,
+        onClosed: lifecycle.onClosed,
       }),
   }
   Object.assign(receiver, methods)

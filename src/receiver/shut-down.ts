@@ -1,5 +1,4 @@
 /** The steps of closing a receiver, in order: dispatch stops first, receiving last. A signal can start them. */
-import { constants } from 'node:os'
 import type { Server } from 'node:net'
 import { z } from 'zod'
 import { checkName, checkOptions, describe, functionLike, hasMethods, numberFrom } from '../runtime/check-options.ts'
@@ -9,6 +8,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { StopTimes } from '../http/servers.ts'
 import type { Delivery } from './delivery.ts'
 import type { Intake } from './intake.ts'
+import { beforeEnd, SIGNALS } from './signals.ts'
 import type { CloseOnSignalOptions } from './surface.ts'
 
 interface Parts {
@@ -100,55 +100,32 @@ const closeOnSignalOptions = z.strictObject({
 })
 
 interface CloseOnParts {
-  readonly clock: Clock
   readonly stopServers: (given: readonly Server[], times: StopTimes) => void
   readonly close: (options: { readonly deadlineMs: number }) => Promise<Closed>
+  /** Adds a listener that runs once the receiver has closed. */
+  readonly onClosed: (listener: () => void) => unknown
 }
-
-/** A process without pending work ends on its own, so that loggers can flush. `closeOnSignal` ends any other after this. */
-const END_BY_ITSELF_MS = 500
 
 export function closeOnSignal(
   signals: readonly NodeJS.Signals[],
   servers: readonly Server[],
   options: CloseOnSignalOptions | undefined,
-  { clock, stopServers, close }: CloseOnParts,
+  { stopServers, close, onClosed }: CloseOnParts,
 ): () => void {
   checkSignals(signals)
   checkServers(servers)
   checkOptions(closeOnSignalOptions, options, 'closeOnSignal')
   const { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards } = options ?? {}
-  let closing = false
-
-  function onSignal(_signal: NodeJS.Signals, number: number): void {
-    // Do not resend the signal: process 1 of a container ignores it.
-    if (closing) process.exit(128 + number)
-    closing = true
-    void end()
-  }
-
-  async function end(): Promise<void> {
-    try {
-      stopServers(servers, { listenMs, idleMs })
-      const { keptAll } = await close({ deadlineMs })
-      // Set the exit code before `afterwards`, which may fail.
-      if (!keptAll) process.exitCode ??= 1
-      await afterwards?.()
-    } finally {
-      clock.setTimer(() => process.exit(), END_BY_ITSELF_MS)
-    }
-  }
-
-  for (const signal of signals) process.on(signal, onSignal)
-  return () => {
-    for (const signal of signals) process.off(signal, onSignal)
-  }
+  const remove = beforeEnd(signals, async () => {
+    stopServers(servers, { listenMs, idleMs })
+    const { keptAll } = await close({ deadlineMs })
+    // Set the exit code before `afterwards`, which may fail.
+    if (!keptAll) process.exitCode ??= 1
+    await afterwards?.()
+  })
+  onClosed(remove)
+  return remove
 }
-
-/** Valid names, even on a system that never sends the signal, except those that no process can handle. */
-const SIGNALS = [
-  ...new Set([...Object.keys(constants.signals), 'SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2']),
-].filter((signal) => signal !== 'SIGKILL' && signal !== 'SIGSTOP')
 
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)

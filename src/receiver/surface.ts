@@ -168,8 +168,8 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   /**
    * At the first of these signals: stops the servers (those given, and those that requests came from) without cutting off a
    * client, closes the receiver, and ends the process. The exit code is `process.exitCode` if you set it, otherwise 1 if events
-   * were lost and 0 if not. At the second signal the process ends immediately, with 128 plus the number of the signal. Returns
-   * a function that removes the listeners.
+   * were lost and 0 if not. At the second signal the process ends immediately, with 128 plus the number of the signal. Of
+   * several receivers, the last one to close ends the process. Returns a function that undoes the call; `close()` does too.
    */
   closeOnSignal(
     signals: NodeJS.Signals | readonly NodeJS.Signals[],

@@ -218,3 +218,12 @@ test('ends a process that something else keeps alive', async () => {
   expect(await app.ended).toEqual([0, null])
   expect(logOf(app)).toEqual(['closed'])
 })
+
+test('ends the process after the last of several receivers has closed', async () => {
+  const app = await startApp({ hasIdleReceiver: true, handlerMs: 1_500, heldOpen: true })
+  expect(await send(app.port, 'slow', false)).toMatchObject({ status: 204 })
+  await vi.waitFor(() => expect(logOf(app)).toEqual(['begin slow']), { timeout: 30_000 })
+  app.child.kill('SIGTERM')
+  expect(await app.ended).toEqual([0, null])
+  expect(logOf(app)).toEqual(['begin slow', 'end slow', 'closed'])
+})

@@ -16,6 +16,8 @@ export interface StoppedAppSettings {
   readonly heldOpen?: boolean
   /** Turns the log off, for tests in which the app loses events on purpose. */
   readonly silent?: boolean
+  /** Whether a second receiver, without work, closes on the same signals. */
+  readonly hasIdleReceiver?: boolean
   /** The value that the app has set `process.exitCode` to. */
   readonly exitCode?: number
 }
@@ -47,6 +49,8 @@ receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server, {
   ...settings.options,
   afterwards: () => void writeSync(log, 'closed\n'),
 })
+if (settings.hasIdleReceiver === true)
+  createReceiver({ credentials: { authKey: settings.authKey } }).closeOnSignal(['SIGTERM', 'SIGINT'])
 await receiver.start()
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()
