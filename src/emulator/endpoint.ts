@@ -118,14 +118,16 @@ export function createEndpoint(
       if (next === undefined) reply(response, 404, { message: 'Not found.' })
       else next()
     } else if (isClosed()) {
-      reply(response, 503, { message: 'The emulator is closed.' }, { connection: 'close' })
+      response.shouldKeepAlive = false
+      reply(response, 503, { message: 'The emulator is closed.' })
     } else if (request.method === 'POST' || request.method === 'GET') {
       answer(request, response).catch((error: unknown) => {
         if (next === undefined) reply(response, 500, { message: 'The emulator failed.' })
         else next(error)
       })
     } else {
-      reply(response, 405, { message: 'Method not allowed.' }, { allow: 'GET, POST', connection: 'close' })
+      response.shouldKeepAlive = false
+      reply(response, 405, { message: 'Method not allowed.' }, { allow: 'GET, POST' })
     }
   }
 }

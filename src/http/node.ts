@@ -183,8 +183,7 @@ function write(response: ServerResponse, answer: CallbackAnswer, closes: boolean
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  // HTTP/2 has no such header, and Node would warn.
-  if (closes && !isHttp2(response)) response.setHeader('connection', 'close')
+  if (closes) response.shouldKeepAlive = false
   if (ends) {
     response.end(answer.body)
     if (closes && !response.req.readableEnded) stopStream(response)

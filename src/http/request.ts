@@ -72,7 +72,7 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
 }
 
 async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<CallbackAnswer> {
-  if (request.method.toUpperCase() !== 'POST') return closing(REPLIES.method_not_allowed)
+  if (request.method.toUpperCase() !== 'POST') return closing(REPLIES.method_not_allowed, request)
   const arrivedAtMs = options.bodies.clock.now()
   const trace = options.traceContext?.()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
@@ -80,11 +80,13 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
   const { kind, proof: policy = options.policy, waitUntil } = request
   const given = { kind, policy, signatures, contentEncoding, captured, arrivedAtMs, trace, waitUntil }
   const answer = await options.receive(given)
-  return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer) : answer
+  return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer, request) : answer
 }
 
-/** If the body has not ended, close the connection: a server would otherwise keep reading it. */
-function closing(answer: CallbackAnswer): CallbackAnswer {
+/** If a body has not ended, close the connection: a server would otherwise keep reading it. */
+function closing(answer: CallbackAnswer, { body }: Pick<CallbackRequest, 'body'>): CallbackAnswer {
+  // Node warns of this header over HTTP/2, so add it only if needed.
+  if (body === undefined || body === null) return answer
   return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 

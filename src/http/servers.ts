@@ -188,7 +188,7 @@ function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: StopTime
   }
 }
 
-/** Tells the client with the answer to close this connection. */
+/** Tells the client with the answer to close this connection. HTTP/2, which ignores this, refuses the header itself. */
 function closeAfterAnswer(_request: IncomingMessage, response: ServerResponse): void {
-  response.setHeader('connection', 'close')
+  response.shouldKeepAlive = false
 }

@@ -55,7 +55,7 @@ export function createInspector<R>(
     const body = Buffer.from(await answer.arrayBuffer())
     // The client may have disconnected.
     if (response.destroyed || response.headersSent) return
-    if (answer.status === 413) response.setHeader('connection', 'close')
+    if (answer.status === 413) response.shouldKeepAlive = false
     response.writeHead(answer.status, Object.fromEntries(answer.headers))
     response.end(method === 'HEAD' ? undefined : body)
   }

@@ -52,7 +52,8 @@ function dependencies(): readonly string[] {
 }
 
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true })
+  // A process that the app started may still write.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20 })
 }
 
 interface AppProcess {
@@ -69,7 +70,7 @@ export async function startApp(
   app: AppProcess,
   options: AdapterOptions | undefined,
   path = '/status',
-): Promise<StartedAdapter> {
+): Promise<StartedAdapter & { readonly output: () => string }> {
   const child = spawn(app.command, app.args, {
     cwd: app.cwd,
     env: { ...process.env, ...SILENT, ...app.env, RECEIVER_OPTIONS: JSON.stringify(options) },
@@ -91,6 +92,7 @@ export async function startApp(
   const url = `http://127.0.0.1:${port}`
   return {
     url: `${url}${path}`,
+    output: () => output,
     observed: async () => (await (await fetch(`${url}/observed`)).json()) as Observed,
     async close() {
       child.kill('SIGKILL')

@@ -3,13 +3,20 @@ import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
 import Fastify from 'fastify'
-import { createReceiver } from 'messaging-webhooks'
+import { createReceiver, type Receiver } from 'messaging-webhooks'
+import { createEmulator } from 'messaging-webhooks/emulator'
 import { webhooks } from 'messaging-webhooks/fastify'
+import { receiverHandler } from 'messaging-webhooks/fetch'
+import { inspector } from 'messaging-webhooks/inspector'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { adapterCases, type AdapterOptions, type StartedAdapter } from './cases.ts'
 import { bridgeTo, onHttp2 } from './on-http2.ts'
+import { createServers } from '../../../src/http/servers.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { silentLogger } from '../../../src/runtime/logger.ts'
 import { watched } from './watched.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { withCredentials, type SomeOptions } from '../../support/receiving.ts'
@@ -52,11 +59,10 @@ function onFastify(isRead: boolean) {
 
 adapterCases('Fastify with http2: true', { start: onFastify(false), parser: { start: onFastify(true), ...readBefore } })
 
-/** Sends one request to a new receiver; resolves to the headers of the answer once that has ended. */
-async function ask(method: string, body?: string, options: SomeOptions = {}) {
-  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
-  onTestFinished(() => receiver.close())
-  const listener = receiver.middleware('status')
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/** An HTTP/2 server, and what sends it requests on one session: they resolve to the headers of the answer once that has ended. */
+async function serve(listener: Listener) {
   // The types differ from those of HTTP/1; the test uses the common part.
   const server = createServer((request, response) =>
     listener(request as unknown as IncomingMessage, response as unknown as ServerResponse),
@@ -68,27 +74,65 @@ async function ask(method: string, body?: string, options: SomeOptions = {}) {
     client.close()
     server.close()
   })
-  const request = client.request({ ':method': method, ':path': '/' })
-  request.end(body)
-  const [answer] = (await once(request, 'response')) as [{ readonly ':status': number; readonly connection?: string }]
-  request.resume()
-  await once(request, 'end')
-  return answer
+  async function ask(method: string, body?: string, path = '/') {
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+    const request = client.request({ ':method': method, ':path': path, ...headers })
+    request.end(body)
+    const [answer] = (await once(request, 'response')) as [{ readonly ':status': number }]
+    request.resume()
+    await once(request, 'end')
+    return answer
+  }
+  return { server, ask }
 }
 
-test('a refusal has no HTTP/1 header, which would make Node warn', async () => {
+function receiverOfTheTest(options: SomeOptions = {}): Receiver {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
+  onTestFinished(() => receiver.close())
+  return receiver
+}
+
+test('no answer has a header of HTTP/1 connections, which would make Node warn', async () => {
   const warnings: Error[] = []
   const onWarning = (warning: Error): void => void warnings.push(warning)
   process.on('warning', onWarning)
   onTestFinished(() => void process.off('warning', onWarning))
+
+  const refusing = await serve(receiverOfTheTest().middleware('status'))
+  expect(await refusing.ask('GET')).toMatchObject({ ':status': 405 })
+  expect(await refusing.ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
+
+  // As `closeOnSignal` stops a server.
+  const stopping = await serve(receiverOfTheTest().middleware('status'))
+  const servers = createServers({ clock: systemClock(), logger: silentLogger })
+  servers.stop([stopping.server], { listenMs: 60_000, idleMs: 0 })
+  expect(await stopping.ask('GET')).toMatchObject({ ':status': 405 })
+
+  const closing = receiverOfTheTest()
+  const { ask } = await serve(closing.middleware('status'))
+  void closing.close()
   expect(await ask('GET')).toMatchObject({ ':status': 405 })
-  expect(await ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
+
+  const inspecting = await serve(inspector(receiverOfTheTest(), { authorize: () => 'write' }))
+  const tooLong = 'x'.repeat(65_537)
+  expect(await inspecting.ask('POST', tooLong, '/api/dead-letters/discard')).toMatchObject({ ':status': 413 })
+
+  const hono = getRequestListener(receiverHandler(receiverOfTheTest(), 'status'))
+  const fetching = await serve((request, response) => void hono(request, response))
+  expect(await fetching.ask('GET')).toMatchObject({ ':status': 405 })
+
+  const emulator = createEmulator()
+  const emulating = await serve(emulator.app)
+  expect(await emulating.ask('PUT', '{}', '/api/v1/messaging')).toMatchObject({ ':status': 405 })
+  await emulator.close()
+  expect(await emulating.ask('POST', '{}', '/api/v1/messaging')).toMatchObject({ ':status': 503 })
+
   await new Promise((resolve) => void setImmediate(resolve))
   expect(warnings).toEqual([])
 })
 
 test('the answer to a body that is too large ends with it, not when its timeout is over', async () => {
   // No time passes.
-  const options = { clock: fakeClock(), maxBodyBytes: 1_024 }
-  expect(await ask('POST', 'x'.repeat(1_025), options)).toMatchObject({ ':status': 413 })
+  const { ask } = await serve(receiverOfTheTest({ clock: fakeClock(), maxBodyBytes: 1_024 }).middleware('status'))
+  expect(await ask('POST', 'x'.repeat(1_025))).toMatchObject({ ':status': 413 })
 })

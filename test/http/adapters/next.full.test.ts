@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY } from '../../support/receiving.ts'
-import { keyedText, request } from '../../support/wire.ts'
+import { keyedText, reportText, request } from '../../support/wire.ts'
 import { readFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { appFolder, mustBuild, removeFolder, startApp } from './app-process.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
@@ -19,6 +19,11 @@ const ROUTE = `
 import { receiverHandler } from 'messaging-webhooks/fetch'
 import { receiver } from '../receiver.mjs'
 export const POST = receiverHandler(receiver, 'status')
+`
+const API_ROUTE = `
+import { receiver } from '../../app/receiver.mjs'
+export const config = { api: { bodyParser: false, externalResolver: true } }
+export default receiver.middleware('status')
 `
 const OBSERVED = `
 import { receiver } from '../receiver.mjs'
@@ -63,12 +68,14 @@ describe('Next.js', () => {
 
 const TIMEOUT = { timeout: 120_000 }
 
-test('in development, an edit replaces the handlers without duplicating them', TIMEOUT, async () => {
+/** The guide's app without the built parts: development compiles on demand. */
+async function startDevelopment() {
   const folder = appFolder('next', ['next', 'react', 'react-dom'])
   onTestFinished(() => removeFolder(folder))
-  // An app without the built parts: development compiles on demand.
   rmSync(join(folder, 'app/behind-parser'), { recursive: true })
   writeGuide(join(folder, 'app'))
+  mkdirSync(join(folder, 'pages/api'), { recursive: true })
+  writeFileSync(join(folder, 'pages/api/status.js'), API_ROUTE)
   const app = await startApp(
     {
       command: process.execPath,
@@ -82,6 +89,21 @@ test('in development, an edit replaces the handlers without duplicating them', T
   onTestFinished(async () => {
     await app.close()
   })
+  return { app, folder }
+}
+
+test('the pages router does not warn of an API route that answers later', TIMEOUT, async () => {
+  const { app } = await startDevelopment()
+  const url = new URL('/api/status', app.url).href
+  expect(await request(url, { body: keyedText() })).toMatchObject({ status: 204 })
+  expect(await request(url, { body: reportText({ authKey: 'another key' }) })).toMatchObject({ status: 401 })
+  // The line of a request, which Next.js prints after its warnings.
+  await expect.poll(app.output, { timeout: 30_000 }).toMatch(/POST \/api\/status 401/)
+  expect(app.output()).not.toContain('API resolved')
+})
+
+test('in development, an edit replaces the handlers without duplicating them', TIMEOUT, async () => {
+  const { app, folder } = await startDevelopment()
   const observed = new URL('/observed', app.url).href
   const handled = async (): Promise<unknown> => JSON.parse((await request(observed, { method: 'GET' })).text)
   expect(await request(app.url, { body: keyedText({ messageId: 'first' }) })).toMatchObject({ status: 204 })
