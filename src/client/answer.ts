@@ -20,7 +20,7 @@ export function readAnswer(
 ): { readonly sent: Sent } | NotAccepted {
   // The redirect may follow a processed request (303), or come from a proxy before it.
   if (status >= 300 && status < 400) return unreadable(status, 'The answer is a redirect.')
-  const body = parsedJson(text)
+  const body = parsedJson(text, keepDigits)
   if (!isRecord(body))
     return status === 401 ? unauthenticated() : unreadable(status, 'The answer is not a JSON object.')
   const wrapper = wrapperOf(body)
@@ -44,6 +44,14 @@ export function readAnswer(
       ? unauthenticated()
       : unreadable(status, 'The answer has neither recipients nor a known envelope.')
   return refusalOf(status, body, read)
+}
+
+/**
+ * Keeps a whole number as text if JavaScript would round it, such as a long message id; a report has the same digits. A runtime
+ * that does not pass `source` leaves the number.
+ */
+function keepDigits(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? (context?.source ?? value) : value
 }
 
 function sentOf(

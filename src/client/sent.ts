@@ -97,9 +97,7 @@ export function field(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-/**
- * A non-empty string, or a number as one. Undefined for a number beyond JavaScript's precision, because its digits are lost.
- */
+/** A non-empty string, or a number as one. Undefined for a number whose digits are lost. */
 export function textField(fields: Fields, name: string): string | undefined {
   const value = field(fields, name)
   if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : undefined

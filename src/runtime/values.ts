@@ -43,9 +43,9 @@ export function letReject(value: unknown): void {
 }
 
 /** Undefined if the text is not JSON. The error of a parser would quote it. */
-export function parsedJson(text: string): unknown {
+export function parsedJson(text: string, reviver?: (name: string, value: unknown) => unknown): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, reviver)
   } catch {
     return undefined
   }
