@@ -52,7 +52,9 @@ function isBuilt(): boolean {
 async function build(): Promise<number> {
   console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
-  if (!compile('tsconfig.build.json')) return 1
+  if (!compile('tsconfig.build.json', '--emitDeclarationOnly')) return 1
+  // Doc comments are in the types, which editors show, and not a second time in the code.
+  if (!compile('tsconfig.build.json', '--declaration', 'false', '--removeComments', '--noCheck')) return 1
   if (!(await publishPage())) return 1
   if (!(await publishCommonJs())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
@@ -62,9 +64,9 @@ async function build(): Promise<number> {
   return 0
 }
 
-function compile(project: string): boolean {
+function compile(project: string, ...flags: readonly string[]): boolean {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-  return spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' }).status === 0
+  return spawnSync(process.execPath, [tsc, '-p', project, ...flags], { cwd: ROOT, stdio: 'inherit' }).status === 0
 }
 
 /** The inspector's page: one module with its view library, whose licences stand beside it, and its style. */
@@ -184,7 +186,7 @@ async function publishCommonJs(): Promise<boolean> {
       },
     },
   })
-  return publishCommonJsTypes(entries, folder)
+  return publishTypes(entries, folder)
 }
 
 /** What a module finds beside itself (a worker, a page, the manifest) stays where it is, beside the ES module. */
@@ -196,8 +198,11 @@ function withPlaceOf(code: string, id: string, folder: string): string {
   )
 }
 
-/** The types are those of the ES modules, named one by one: a second declaration of a class would be another class. */
-async function publishCommonJsTypes(entries: readonly CommonJsEntry[], folder: string): Promise<boolean> {
+/**
+ * The types for `require` are those of the ES modules, named one by one: a second declaration of a class would be another class.
+ * Removes types that no entry leads to.
+ */
+async function publishTypes(entries: readonly CommonJsEntry[], folder: string): Promise<boolean> {
   const { default: ts } = await import('typescript')
   const options = { module: ts.ModuleKind.NodeNext, types: ['node'], skipLibCheck: true }
   const program = ts.createProgram(
@@ -221,6 +226,8 @@ async function publishCommonJsTypes(entries: readonly CommonJsEntry[], folder: s
     }
     writeFileSync(join(folder, `${name}.d.cts`), `${lines.join('\n')}\n`)
   }
+  for (const path of globSync('dist/**/*.d.ts', { cwd: ROOT }))
+    if (program.getSourceFile(join(ROOT, path)) === undefined) rmSync(join(ROOT, path))
   return true
 }
 

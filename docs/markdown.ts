@@ -1,5 +1,6 @@
 /** As much of Markdown as the pages use: sections, anchors, tables and code blocks. */
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -16,6 +17,20 @@ export const PAGES: readonly string[] = [
 
 export function readPage(path: string): Markdown {
   return readMarkdown(readProjectFile(path))
+}
+
+/** A file or folder of the repository, as pages link to what the package does not contain. */
+const IN_REPOSITORY = /^https:\/\/github\.com\/messaging-webhooks\/messaging-webhooks\/(?:blob|raw|tree)\/main\//
+
+/** The path from the project's root that a page's link leads to, and the anchor. Undefined for links to other sites. */
+export function targetOf(
+  page: string,
+  link: string,
+): { readonly path: string; readonly anchor: string | undefined } | undefined {
+  const [path = '', anchor] = link.split('#')
+  if (IN_REPOSITORY.test(path)) return { path: path.replace(IN_REPOSITORY, ''), anchor }
+  if (path.startsWith('https://')) return undefined
+  return { path: path === '' ? page : join(dirname(page), path), anchor }
 }
 
 interface CodeBlock {

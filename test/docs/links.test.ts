@@ -1,8 +1,7 @@
 /** Every link of the pages resolves, and every section of the sender's rules that the code names exists. */
 import { existsSync, globSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { PAGES, readMarkdown, readPage, readProjectFile, ROOT } from '../../docs/markdown.ts'
+import { PAGES, readMarkdown, readPage, readProjectFile, ROOT, targetOf } from '../../docs/markdown.ts'
 
 const OTHER_PAGES = ['CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md']
 
@@ -15,11 +14,11 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
 
   test('has no broken link', () => {
     const broken = links.filter((link) => {
-      if (link.startsWith('https://')) return false
-      const [path = '', anchor] = link.split('#')
-      const target = path === '' ? page : join(dirname(page), path)
-      if (!existsSync(`${ROOT}${target}`)) return true
-      return anchor !== undefined && !readPage(target).anchors.includes(anchor)
+      const target = targetOf(page, link)
+      if (target === undefined) return false
+      const { path, anchor } = target
+      if (!existsSync(`${ROOT}${path}`)) return true
+      return anchor !== undefined && !readPage(path).anchors.includes(anchor)
     })
     expect(broken).toEqual([])
   })
@@ -48,9 +47,7 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
 })
 
 test('another page links to each page', () => {
-  const targets = PAGES.flatMap((page) =>
-    readPage(page).links.map((link) => join(dirname(page), link.split('#')[0] ?? '')),
-  )
+  const targets = PAGES.flatMap((page) => readPage(page).links.map((link) => targetOf(page, link)?.path ?? ''))
   expect(PAGES.filter((page) => page !== 'README.md' && !targets.includes(page))).toEqual([])
 })
 

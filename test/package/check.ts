@@ -1,12 +1,22 @@
-/** `npm run check:package`: prints the findings of publint and attw for the packed tarball, or nothing without any. */
+/** `npm run check:package`: prints the findings of publint and attw for the packed tarball and its size, or nothing without any. */
+import { stat } from 'node:fs/promises'
 import { emptyProject, mustRun, pack } from './packed.ts'
 
 // `node10` knows no `exports`.
 const ATTW = ['--profile', 'node16']
 
+/** Every installation downloads it. */
+const MOST_BYTES = 900_000
+
 const project = await emptyProject()
 try {
   const tarball = await pack(project.folder)
+  const { size } = await stat(tarball)
+  if (size > MOST_BYTES)
+    throw new Error(
+      `The tarball is ${size} bytes; expected at most ${MOST_BYTES}. List its files with npm pack --dry-run, and leave out what ` +
+        'users of the installed package do not need.',
+    )
   await mustRun('publint', ['run', tarball, '--strict'])
   await mustRun('attw', [tarball, ...ATTW])
 } catch (error) {

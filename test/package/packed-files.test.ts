@@ -1,7 +1,7 @@
-/** The packed files: the README, whose links registries can resolve. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+/** The packed files: pages whose links lead somewhere, and the addresses that registries show. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createReceiver as fromPackage } from 'messaging-webhooks'
 import { z } from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -20,13 +20,26 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('every relative link of the packed README, and its picture, is packed too', async () => {
+test('every relative link and picture of a packed page is packed too', () => {
   const installed = join(folder, 'package')
-  const packed = (await mustRun('find', ['.', '-type', 'f'], installed)).split('\n')
-  const { links } = readMarkdown(readFileSync(join(installed, 'README.md'), 'utf8'))
-  const relative = links.map((link) => link.split('#')[0] ?? '').filter((path) => path !== '' && !path.includes(':'))
-  expect(relative.filter((path) => !packed.includes(`./${path}`))).toEqual([])
+  const packed = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+  const pages = packed.filter((path) => path.endsWith('.md'))
+  expect(pages.length).toBeGreaterThan(40)
+  const dead = pages.flatMap((page) =>
+    readMarkdown(readFileSync(join(installed, page), 'utf8'))
+      .links.map((link) => link.split('#')[0] ?? '')
+      .filter((path) => path !== '' && !path.includes(':') && !packed.includes(join(dirname(page), path)))
+      .map((path) => `${page}: ${path}`),
+  )
+  expect(dead).toEqual([])
   expect(packed.filter((path) => path.includes('.built'))).toEqual([])
+})
+
+test('the packed types are those that an entry point leads to, and have the doc comments', () => {
+  const at = (path: string): string => join(folder, 'package/dist', path)
+  expect(readFileSync(at('receiver/surface.d.ts'), 'utf8')).toContain('/** A receiver.')
+  expect(readFileSync(at('receiver/signals.js'), 'utf8')).not.toContain('/*')
+  expect(existsSync(at('receiver/signals.d.ts'))).toBe(false)
 })
 
 test('package.json has the repository, the homepage and the issues at one address', () => {
