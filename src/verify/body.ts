@@ -14,6 +14,8 @@ const MAX_VALUES = 10_000
 const SHORTEST_SECRET_BYTES = 8
 /** A key of the service has this length. An unknown key that does not end is masked up to here, or to the longest live key. */
 const USUAL_KEY_BYTES = 64
+/** Names of no content encoding: the standard one, and those of charsets and of mail that are sent by mistake. */
+const PLAIN_ENCODING = /^(?:identity|none|binary|[78]bit|utf-?8)?$/
 const ASTERISK = 0x2a
 const BACKSLASH = 0x5c
 const QUOTE = 0x22
@@ -47,7 +49,7 @@ interface SentBody {
 /** Reads a body as it was sent. A compressed body is never inflated, so its fields are not read. */
 export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
   const body = readBody(captured.bytes)
-  const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
+  const isPlain = contentEncoding === undefined || PLAIN_ENCODING.test(contentEncoding)
   // The bytes decide: a parser or a proxy may have inflated them, or only added the header.
   if (isPlain || captured.decoded || body.fields !== undefined) return body
   return { ...body, problem: 'content_encoding' }

@@ -26,6 +26,9 @@ const COMPRESSIONS: readonly (readonly [string, (text: string) => Buffer])[] = [
   ['zstd', (text) => zstdCompressSync(text)],
 ]
 
+/** Values that name no encoding of a body. */
+const NOT_ENCODINGS = ['identity', '', 'none', 'binary', '8bit', '7bit', 'utf-8', 'UTF8']
+
 /** Bodies that are one event whatever the header says. */
 const REPEATED: readonly (readonly [name: string, body: string | Buffer, outcome: Outcome])[] = [
   ['a report', reportText(), DELIVERED],
@@ -87,9 +90,20 @@ hazards([
     send: ({ url }) => postSigned(url, gzipSync(reportText())),
     outcome: unreadable('not_json'),
   },
-  encoded('#60 identity', 'identity', reportText(), DELIVERED),
-  encoded('#60 Identity', 'Identity', reportText(), DELIVERED),
-  encoded('#60 nothing', '', reportText(), DELIVERED),
+  ...NOT_ENCODINGS.flatMap((encoding): readonly HazardCase[] => [
+    encoded(`#60 “${encoding}”, signed`, encoding, reportText(), DELIVERED),
+    {
+      name: `#60 “${encoding}”, by its authKey`,
+      send: ({ url }) => postUnsigned(url, keyedText(), { 'content-encoding': encoding }),
+      outcome: DELIVERED,
+    },
+    encoded(`#60 “${encoding}”, of what is not JSON`, encoding, 'status=success', unreadable('not_json')),
+    {
+      name: `#60 “${encoding}”, of what is not JSON, without a proof`,
+      send: ({ url }) => postUnsigned(url, 'status=success', { 'content-encoding': encoding }),
+      outcome: refused(401, 'signature_missing'),
+    },
+  ]),
   typed('text/plain'),
   typed('application/x-www-form-urlencoded'),
   typed('application/json; charset=utf-16'),

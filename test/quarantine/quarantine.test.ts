@@ -61,6 +61,21 @@ describe('a request without a valid proof', () => {
     expect(events).toMatchObject([{ type: 'unrecognized', problem: 'content_encoding', proof: 'signature' }])
   })
 
+  test.each(['utf-8', 'none', 'binary', '8bit'])(
+    'is admitted by its authKey alone if Content-Encoding is “%s”, as at arrival',
+    async (encoding) => {
+      const { url, quarantine, receiver, events, rotateTo } = await rotating()
+      const body = JSON.stringify({ ...callback.smsDelivery({ messageId: 'm' }), authKey: A.authKey })
+      expect(await postRaw(url, body, { 'content-encoding': encoding })).toBe(401)
+      rotateTo(A)
+      expect(await quarantine.reverify()).toEqual({ examined: 1, admitted: 1, stillUnproved: 0 })
+      await receiver.drain()
+      expect(events).toMatchObject([{ type: 'message.delivered', messageId: 'm', proof: 'authKey' }])
+      expect(await postRaw(url, body, { 'content-encoding': encoding })).toBe(204)
+      expect(await receiver.stats()).toMatchObject({ duplicates: 1 })
+    },
+  )
+
   test('keeps the kind and the policy of its URL', async () => {
     const clock = fakeClock(START_MS)
     let pair = B
