@@ -23,9 +23,13 @@ export const LOG_CODES = {
     'A pair has no signing secret: signatures are not verified, and only the authKey can prove a callback.',
   ],
   memory_store: ['warn', 'Production without a `store`: unhandled events are lost when the process ends.'],
-  secret_blank_ends: [
+  secret_mistaken: [
     'warn',
-    'A key or secret begins or ends with white space, perhaps a trailing newline of its file.',
+    'A key or secret has white space at an end, is in quotation marks, ends with `\\n` as two characters, is the text `undefined`, or is both halves of a pair.',
+  ],
+  signature_absent: [
+    'warn',
+    'A callback was accepted by its authKey alone, although a signing secret is configured. Logged once.',
   ],
   keep_alive_short: [
     'warn',

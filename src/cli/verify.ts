@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { createSecretKey } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
-import { parsedJson } from '../runtime/values.ts'
+import { isRecord, parsedJson } from '../runtime/values.ts'
 import {
   command,
   flag,
@@ -18,6 +18,7 @@ import {
 } from './command.ts'
 import { count } from './terminal.ts'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
+import { mistakesIn, mistakesShownBy } from '../verify/mistaken-secrets.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -131,13 +132,11 @@ function ageStep({ timestamp }: ParsedSignature, nowMs: number, toleranceSeconds
   return { step: 'age', holds, text: holds ? text : text + next }
 }
 
-type Change<T> = readonly [cause: string, change: (value: T) => T]
-
 const RAW_BODY =
   'the body was parsed and serialised again. Check the signature over the raw body, before any parser (mount the receiver before express.json()).'
 
 /** Common changes of a body, undone. Newlines come first, because serialising again also removes them. */
-const BODIES: readonly Change<string>[] = [
+const BODIES: readonly (readonly [cause: string, undo: (body: string) => string])[] = [
   [
     'a trailing newline was added to the body, for example by `echo`, an editor or a log. Send the original bytes, with `printf` or curl’s --data-binary.',
     (body) => body.replace(/\r?\n$/, ''),
@@ -153,14 +152,6 @@ const BODIES: readonly Change<string>[] = [
   [RAW_BODY, (body) => rewritten(body, 2)],
 ]
 
-const SECRETS: readonly Change<string>[] = [
-  [
-    'the secret has white space at its start or end, such as a line end from a file. Trim it.',
-    (secret) => secret.trim(),
-  ],
-  ['the secret is in quotation marks. Remove them.', (secret) => secret.replace(/^(["'])(.*)\1$/, '$2')],
-]
-
 function rewritten(body: string, indent?: number): string {
   const value = parsedJson(Buffer.from(body, 'latin1').toString())
   if (value === undefined) return body
@@ -173,7 +164,7 @@ function rewritten(body: string, indent?: number): string {
 }
 
 const LEFT = [
-  'No common mistake explains it. The secret is probably wrong: another project’s, or one from before a rotation.',
+  'No correction of a common mistake verifies it. The secret is probably wrong: another project’s, or one from before a rotation.',
   'Otherwise the body differs from the signed one. Check the original bytes, unparsed and uncompressed.',
 ] as const
 
@@ -182,7 +173,13 @@ function findCauses(signature: ParsedSignature, body: Buffer, secret: string): r
   // Every byte is a character of Latin-1.
   const text = body.toString('latin1')
   const change = BODIES.find(([, undo]) => holdsWith(signature, secret, Buffer.from(undo(text), 'latin1')))
-  const other = SECRETS.find(([, undo]) => undo(secret) !== '' && holdsWith(signature, undo(secret), body))
-  const found = [change, other].flatMap((row) => (row === undefined ? [] : [`Found: ${row[0]}`]))
-  return found.length > 0 ? found : LEFT
+  const fields = parsedJson(body.toString())
+  const authKey = isRecord(fields) ? fields['authKey'] : undefined
+  const pair = { signingSecret: secret, authKey: undefined }
+  const found = [
+    ...(change === undefined ? [] : [`Found: ${change[0]}`]),
+    ...mistakesShownBy({ signature, authKey, bytes: body }, pair),
+  ]
+  const visible = mistakesIn(secret).map((mistake) => `Your signing secret ${mistake}.`)
+  return found.length > 0 ? found : [...visible, ...LEFT]
 }

@@ -8,6 +8,7 @@ import { createProbes } from '../operations/doctor/protocol.ts'
 import { createOwnDoctor } from '../operations/doctor/own-receiver.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { pairsFor } from '../verify/authenticate.ts'
+import { createMistakeFinder } from '../verify/mistaken-secrets.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 import { createInflight } from '../http/inflight.ts'
 import { createNodeIntake } from '../http/node.ts'
@@ -55,7 +56,7 @@ export function createIntake(options: IntakeOptions) {
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
   const counter = createCounter(reviving, receiver)
-  const firsts = createFirstReports(report)
+  const firsts = createFirstReports(report, logger)
   let underWay = 0
 
   function accepted(event: NewEvent, admission: Admission): void {
@@ -109,6 +110,8 @@ export function createIntake(options: IntakeOptions) {
     probes,
     accepted,
     refused: counter.refused,
+    findMistake: createMistakeFinder(steady),
+    unsigned: firsts.unsigned,
     watchAttempt: (id) => dispatcher.watchAttempt(id, resolved.handlerTimeoutMs),
     answersWhenHandled: resolved.answer === 'handled',
     underWay: counted,

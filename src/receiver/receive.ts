@@ -26,6 +26,8 @@ interface ReceiveOptions extends RefusalsOptions, Pick<ProvedEvents, 'eventOf'> 
   readonly inbox: Pick<Inbox<object>, 'admit'>
   /** Counts admitted events. */
   readonly accepted: (event: NewEvent, admission: Admission) => void
+  /** Called for a callback that its authKey proves, without the signature that a live pair could verify. */
+  readonly unsigned: () => void
   readonly watchAttempt: (id: string) => WatchedAttempt
   /** Whether the response waits for the first attempt. */
   readonly answersWhenHandled: boolean
@@ -96,7 +98,8 @@ export function createReceive(options: ReceiveOptions) {
     if (proof.signedAt !== undefined) refusals.trustClock()
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
-    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
+    if (proof.flaw === 'absent') options.unsigned()
+    else if (proof.flaw !== undefined) report(signatureIgnored(callback, body, proof, proof.flaw))
     const event = options.eventOf(callback, body, proof, callback.trace)
     const { waitUntil } = callback
     const offsetSeconds = proof.signedAt === undefined ? undefined : callback.arrivedAtMs / 1_000 - proof.signedAt
@@ -111,6 +114,19 @@ export function createReceive(options: ReceiveOptions) {
     } catch (error) {
       return forgetAttempt(attempt, error)
     }
+  }
+
+  function signatureIgnored(
+    callback: ArrivedCallback,
+    body: ReadBody,
+    { pairs }: Proved,
+    flaw: 'malformed' | 'mismatch',
+  ): MessagingWebhooksError {
+    const detail =
+      flaw === 'malformed'
+        ? 'The header is malformed.'
+        : (options.findMistake(callback, body, pairs) ?? 'The digest matches none of the live secrets.')
+    return new MessagingWebhooksError('signature_ignored', detail)
   }
 
   function forgetAttempt(attempt: WatchedAttempt | undefined, error: unknown): never {

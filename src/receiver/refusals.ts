@@ -10,6 +10,7 @@ import { REPLIES, type AnswerName, type CallbackAnswer } from '../http/replies.t
 import type { ReadBody } from '../verify/body.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 import { createClockWatch, namesIn, type NotProved } from '../verify/explain.ts'
+import type { FindMistake } from '../verify/mistaken-secrets.ts'
 
 /** A request that may be refused. `body` is undefined if it was not read. */
 export interface Asked {
@@ -21,6 +22,7 @@ export interface RefusalsOptions {
   readonly credentials: Pick<CredentialsSource, 'secrets'>
   readonly quarantine: QuarantineIntake
   readonly report: (error: MessagingWebhooksError) => void
+  readonly findMistake: FindMistake
   /** Answers the doctor's probes, which are not callbacks. */
   readonly probes: Pick<Probes, 'answer' | 'refused'>
   /** Counts refused callbacks. */
@@ -59,9 +61,15 @@ export function createRefusals(options: RefusalsOptions) {
       clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
     if (body.problem === 'content_encoding')
       return refuse(asked, 'content_encoding', { ...proof, code: 'content_encoding' })
-    const refusal = refuse(asked, 'not_authentic', { ...proof, detail: proof.detail ?? fixOf(callback.captured) })
+    const detail = proof.detail ?? fixOf(callback.captured) ?? mistakeOf(callback, body, proof)
+    const refusal = refuse(asked, 'not_authentic', { ...proof, detail })
     const told = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
     return told === undefined ? refusal : { ...refusal, headers: { ...refusal.headers, ...told } }
+  }
+
+  function mistakeOf(callback: ArrivedCallback, body: ReadBody, { code, pairs }: NotProved): string | undefined {
+    const isMismatch = code === 'signature_mismatch' || code === 'auth_key_mismatch'
+    return isMismatch && pairs !== undefined ? options.findMistake(callback, body, pairs) : undefined
   }
 
   function failed(asked: Asked, error: unknown): CallbackAnswer {

@@ -4,7 +4,8 @@ import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { Carrier, CallbackSchemas } from '../public/events.ts'
 import { receiverOptions, type ReceiverOptions } from './options.ts'
-import { hasBlankEnds, type CredentialsSource } from '../verify/credentials.ts'
+import type { CredentialsSource } from '../verify/credentials.ts'
+import { mistakesIn } from '../verify/mistaken-secrets.ts'
 import { isWeakSecret } from '../runtime/failure-text.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -43,10 +44,15 @@ export function warnOfOptions(
   { credentials, hasStore }: { readonly credentials: CredentialsSource; readonly hasStore: boolean },
 ): void {
   const secrets = credentials.secrets()
-  if (secrets.some(hasBlankEnds))
+  for (const mistake of new Set(secrets.flatMap(mistakesIn)))
     logger.warn(
-      { code: 'secret_blank_ends' },
-      'A key or secret begins or ends with white space, perhaps a trailing newline of its file. Trim it.',
+      { code: 'secret_mistaken' },
+      `A key or secret ${mistake}. Compare it with the dashboard of the service, and correct it where it is configured.`,
+    )
+  if (credentials.fixed.some(({ secrets: [one, other] }) => one === other))
+    logger.warn(
+      { code: 'secret_mistaken' },
+      'The Auth Key and the signing secret of a pair are equal. Copy each of the two from the dashboard of the service.',
     )
   if (secrets.some(isWeakSecret))
     logger.warn(

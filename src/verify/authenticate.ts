@@ -21,9 +21,12 @@ export interface Proved {
   readonly signedAt: number | undefined
   /** The authKeys to mask, in UTF-8. */
   readonly secrets: readonly Buffer[]
-  /** Why the signature is invalid, if the authKey alone proved the callback and the project has a secret to verify it with. */
-  readonly ignored: string | undefined
+  /** What is wrong with the signature, if the authKey alone proved the callback and the project has a secret to verify it with. */
+  readonly flaw: SignatureFlaw | undefined
 }
+
+/** `absent`: the policy does not require one. */
+export type SignatureFlaw = 'absent' | 'malformed' | 'mismatch'
 
 export type PairsFor = (project: string | undefined) => Pairs | Promise<Pairs>
 
@@ -81,7 +84,7 @@ export function prove(
       anyKeyed: byProject.some(({ keyed }) => keyed),
       offsetSeconds: isStale ? offsetSeconds : undefined,
     })
-    return refused.offsetSeconds === undefined ? refused : { ...refused, pairs }
+    return { ...refused, pairs }
   }
   const { owner, signed, keyed, hasSecret } = first
   return {
@@ -91,7 +94,7 @@ export function prove(
     pairs,
     signedAt: signed ? parsed?.timestamp : undefined,
     secrets,
-    ignored: hasSecret && !signed && header !== undefined && isExact ? describeIgnored(header) : undefined,
+    flaw: hasSecret && !signed ? flawOf(header, isExact, policy) : undefined,
   }
 }
 
@@ -152,8 +155,11 @@ export function isEnough(policy: ProofPolicy, { signed, keyed }: Pick<Found, 'si
   }
 }
 
-function describeIgnored(header: NonNullable<SignatureHeader>): string {
-  return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'
+function flawOf(header: SignatureHeader, isExact: boolean, policy: ProofPolicy): SignatureFlaw | undefined {
+  // With the policy `authKey`, the user expects no signature.
+  if (header === undefined) return policy === 'either' ? 'absent' : undefined
+  if (!isExact) return undefined
+  return typeof header === 'string' ? 'malformed' : 'mismatch'
 }
 
 /** Longer headers are malformed. The header of the service has about 80 characters. */

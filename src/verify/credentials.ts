@@ -147,11 +147,6 @@ function credentialsLookup(
   return { byProject: true, fixed: [], lookUp, secrets: () => [...secrets.keys()] }
 }
 
-/** Detects the most common mistake: a secret read from a file with its trailing newline. */
-export function hasBlankEnds(secret: string): boolean {
-  return secret !== secret.trim()
-}
-
 function preparePairs(
   option: CredentialPair | readonly CredentialPair[],
   project: string | undefined,

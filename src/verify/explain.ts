@@ -13,7 +13,7 @@ export interface NotProved {
   readonly detail?: string | undefined
   /** How far the header's time is behind this clock, if only the time is wrong. */
   readonly offsetSeconds?: number | undefined
-  /** The pairs that were tried, if only the time is wrong. */
+  /** The pairs that were tried. */
   readonly pairs?: readonly LivePair[]
   /** Whether one proof is valid although the callback is refused: the sender then has a key of a live pair. */
   readonly isHalfProved?: boolean

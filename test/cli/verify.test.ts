@@ -100,7 +100,10 @@ describe('the steps', () => {
     ['a body serialised again', { body: '{ "a": 1,\n "b": [1, 2] }' }, '{"a":1,"b":[1,2]}', 'serialised again'],
     ['a formatted body', { body: '{"a":1}' }, '{\n  "a": 1\n}', 'serialised again'],
     ['a secret with a line end', { secret: `${SIGNING_SECRET}\n` }, BODY, 'white space at its start or end'],
-    ['a secret in quotation marks', { secret: `"${SIGNING_SECRET}"` }, BODY, 'quotation marks'],
+    ['a secret in quotation marks', { secret: `"${SIGNING_SECRET}"` }, BODY, 'is in quotation marks. Corrected, it'],
+    ['a secret with a spelled-out line end', { secret: `${SIGNING_SECRET}\\n` }, BODY, 'such as `\\n`'],
+    ['a secret in Base64', { secret: btoa(`${SIGNING_SECRET}\n`) }, BODY, 'is in Base64'],
+    ['the Auth Key in its place', { secret: 'key-of-the-body' }, BODY, 'is an Auth Key: the body carries it'],
   ])('detects %s', (_, { body = BODY, ...given }: { body?: string; secret?: string }, signed, cause) => {
     const signedHeader = signCallback(signed, SIGNING_SECRET, { timestamp: NOW })
     const { holds, causes } = check({ ...given, body: Buffer.from(body), header: signedHeader })
@@ -111,6 +114,7 @@ describe('the steps', () => {
   test('suggests another secret when no usual mistake explains the difference', () => {
     const { causes } = check({ secret: 'another' })
     expect(causes[0]).toContain('The secret is probably wrong')
+    expect(check({ secret: 'undefined' }).causes[0]).toContain('is the text of a missing value')
   })
 
   test('prints neither a secret, nor a valid digest, nor the body', () => {

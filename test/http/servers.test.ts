@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { Server } from 'node:net'
 import { createReceiver, memoryStore, type Clock, type Store } from 'messaging-webhooks'
-import { callback } from 'messaging-webhooks/testing'
+import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createServers } from '../../src/http/servers.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
@@ -160,8 +160,9 @@ test('waits until the deadline for connections that stay open behind a server th
   const { receiver, server, url, lines } = await serving(75_000, { clock })
   const agent = new http.Agent({ keepAlive: true })
   onTestFinished(() => agent.destroy())
-  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
-  const request = http.request(url, { method: 'POST', agent })
+  const body = JSON.stringify(callback.smsDelivery())
+  const headers = { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
+  const request = http.request(url, { method: 'POST', agent, headers })
   request.end(body)
   // `once` resolves with the event's one argument.
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]

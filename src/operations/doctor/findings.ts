@@ -74,7 +74,7 @@ export const FINDINGS = {
   pair_wrong: [
     'problem',
     'The receiver answered 401: the pair or the received bytes are wrong.',
-    'Compare Auth Key, signing secret and project with the service’s dashboard, check for trailing line ends, and give the doctor both halves. If they are correct, call `receiver.doctor()` in the app: it also detects an earlier body parser, and changes to the body or the header.',
+    'Compare Auth Key, signing secret and project with the service’s dashboard, look for quotes or line ends, and give the doctor both halves. If they are correct, call `receiver.doctor()` in the app: it also detects an earlier body parser, and changes to the body or the header.',
   ],
   pair_half: [
     'problem',

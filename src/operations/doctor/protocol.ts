@@ -129,6 +129,7 @@ export function createProbes() {
      */
     answer(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Record<string, string> | undefined {
       const { probeId } = body
+      if (!proof.proved && proof.offsetSeconds === undefined) return undefined
       const marked = probeId === undefined ? undefined : findMark(probeId, proof.pairs ?? [], callback.arrivedAtMs)
       if (probeId === undefined || marked === undefined) return undefined
       if (proof.proved) see(callback, body)
