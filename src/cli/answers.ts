@@ -1,5 +1,6 @@
 /** Counts the answers to callbacks, and explains those that a correct receiver would not give. */
 import type { Delivery } from '../emulator/request.ts'
+import { findingOfStatus } from '../operations/doctor/findings.ts'
 import { verdictOf, type Verdict } from '../emulator/journal.ts'
 import type { ExitName } from './command.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
@@ -76,9 +77,9 @@ function answerOf({ status, faults }: Delivery): string {
 }
 
 const EXPLANATIONS: Readonly<Record<Verdict, (delivery: Delivery) => readonly [expected: string, next: string]>> = {
-  lost: ({ url }) => [
+  lost: ({ url, status = 0 }) => [
     '204, because the callback is signed and complete.',
-    `compare SIGNING_SECRET and AUTH_KEY with those of the receiver, read its log, or run: messaging-webhooks doctor ${url}`,
+    `${causeOf(status)} More: messaging-webhooks doctor ${url}`,
   ],
   wronglyAccepted: ({ faults }) => [
     `401, because nothing proves the callback after ${faults.join(', ')}.`,
@@ -90,6 +91,12 @@ const EXPLANATIONS: Readonly<Record<Verdict, (delivery: Delivery) => readonly [e
       ? 'look in the app for a handler or middleware that never answers, or raise --timeout.'
       : 'start the app, and compare the host and port of --to with those that it listens on.',
   ],
+}
+
+function causeOf(status: number): string {
+  if (status === 401) return 'compare SIGNING_SECRET and AUTH_KEY with those of the receiver, and read its log.'
+  const { what, fix } = findingOfStatus(status)
+  return `${what} ${fix}`
 }
 
 /** One answer as a line. `about` describes the callback. */

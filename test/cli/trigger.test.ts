@@ -97,8 +97,14 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
+    [401, [], /^401 /, 'compare SIGNING_SECRET and AUTH_KEY'],
+    [404, [], /^404 /, 'nothing accepts POSTs at this path'],
+    [405, [], /^405 /, 'nothing accepts POSTs at this path'],
+    [413, [], /^413 /, 'Check for a proxy that limits'],
+    [415, [], /^415 /, 'Check for a proxy that limits'],
     [500, [], /^500 /, 'messaging-webhooks doctor http://'],
-    [307, [], /^307 /, 'Next: '],
+    [503, [], /^503 /, 'usually the credentials function or the store'],
+    [307, [], /^307 /, 'Register the target URL'],
     [204, ['--fault', 'tamperedByte'], /it should have been refused/, 'The handler there accepts forged callbacks'],
   ])('%i to %o is a failure, which names the expected answer and the next step', async (status, more, shown, next) => {
     let posts = 0

@@ -56,9 +56,9 @@ describe('at the start', () => {
 })
 
 /** The errors of one callback that the service signs with `A`, at a receiver with this pair. */
-async function errorsWith(credentials: CredentialPair, options: SomeOptions = {}, fields: object = {}) {
-  const { url, errors } = await receiving({ credentials, ...options })
-  const status = await send(url, A, fields)
+async function errorsWith(credentials: CredentialPair) {
+  const { url, errors } = await receiving({ credentials })
+  const status = await send(url, A)
   return { status, errors }
 }
 

@@ -15,7 +15,14 @@ import {
   ANSWER_HEADER,
   makeProbeId,
 } from './protocol.ts'
-import { finding, isWell, type DoctorFinding, type DoctorFindingCode, type DoctorReport } from './findings.ts'
+import {
+  finding,
+  findingOfStatus,
+  isWell,
+  type DoctorFinding,
+  type DoctorFindingCode,
+  type DoctorReport,
+} from './findings.ts'
 import { parsedJson } from '../../runtime/values.ts'
 import { signCallback } from '../../testing/sign.ts'
 
@@ -69,7 +76,10 @@ export async function examine({ pair, project, own, ...asked }: Examination): Pr
       findings.push((seen && judgeRefusal(probe, seen)) ?? clockOff ?? finding('pair_wrong'))
     else if (code !== undefined && code !== 'method_not_allowed')
       findings.push(finding(code === 'unavailable' ? code : 'body_lost', `(${code})`))
-    else findings.push(judgeOther(url, status, location))
+    else {
+      const target = status >= 300 && status < 400 ? URL.parse(location ?? '', url.href) : null
+      findings.push(findingOfStatus(status, target === null ? undefined : shownUrl(target)))
+    }
   }
   findings.push(...((await own?.app()) ?? []))
   if (url.protocol === 'http:' && !isLoopback(url)) findings.push(finding('https_missing'))
@@ -143,26 +153,6 @@ function judgeSilence({ protocol }: URL, failure: string): DoctorFinding {
   const hint = protocol === 'http:' && failure !== 'timeout' ? ' If the port serves TLS, use an https URL.' : ''
   const code = FAILURES[failure] ?? 'no_answer'
   return finding(code, `(${failure})${code === 'no_answer' ? hint : ''}`)
-}
-
-const STATUSES: Readonly<Record<number, DoctorFindingCode>> = {
-  401: 'access_denied',
-  403: 'access_denied',
-  404: 'path_unknown',
-  405: 'path_unknown',
-  407: 'access_denied',
-  410: 'path_unknown',
-  413: 'body_lost',
-}
-
-/** Describes the target of a redirect without its user, password and query. */
-function judgeOther(url: URL, status: number, location: string | undefined): DoctorFinding {
-  const answered = `It answered ${status}.`
-  if (status >= 300 && status < 400) {
-    const target = URL.parse(location ?? '', url.href)
-    return finding('redirect', target === null ? answered : `It answered ${status} and points to ${shownUrl(target)}.`)
-  }
-  return finding(STATUSES[status] ?? (status >= 500 ? 'server_failed' : 'other_handler'), answered)
 }
 
 function isLoopback({ hostname }: URL): boolean {

@@ -57,8 +57,8 @@ export const FINDINGS = {
   ],
   unavailable: [
     'problem',
-    'The receiver answered 503: it cannot accept callbacks at the moment.',
-    'Find the reason in its log or in `onError`. It is usually the credentials function.',
+    'The answer was 503: the receiver cannot accept callbacks, or a proxy cannot reach the app.',
+    'Find the reason in the log of the app or in `onError`: usually the credentials function or the store. If there is none, start the app, and compare the proxy’s target with its address.',
   ],
   body_lost: [
     'problem',
@@ -144,6 +144,26 @@ export interface DoctorReport {
 export function finding(code: DoctorFindingCode, detail?: string): DoctorFinding {
   const [level, what, fix] = FINDINGS[code]
   return { code, level, what: detail === undefined ? what : `${what} ${detail}`, fix }
+}
+
+const STATUSES: Readonly<Record<number, DoctorFindingCode>> = {
+  401: 'access_denied',
+  403: 'access_denied',
+  404: 'path_unknown',
+  405: 'path_unknown',
+  407: 'access_denied',
+  408: 'body_lost',
+  410: 'path_unknown',
+  413: 'body_lost',
+  415: 'body_lost',
+  503: 'unavailable',
+}
+
+/** The likely cause of a status other than 2xx. `target`: where a redirect points to. */
+export function findingOfStatus(status: number, target?: string): DoctorFinding {
+  const answered = `It answered ${status}${target === undefined ? '' : ` and points to ${target}`}.`
+  if (status >= 300 && status < 400) return finding('redirect', answered)
+  return finding(STATUSES[status] ?? (status >= 500 ? 'server_failed' : 'other_handler'), answered)
 }
 
 export function isWell(findings: readonly DoctorFinding[]): boolean {

@@ -53,10 +53,13 @@ describe('at the URL', () => {
     [403, 'access_denied'],
     [404, 'path_unknown'],
     [405, 'path_unknown'],
+    [408, 'body_lost'],
     [413, 'body_lost'],
+    [415, 'body_lost'],
     [422, 'other_handler'],
     [500, 'server_failed'],
-    [503, 'server_failed'],
+    [502, 'server_failed'],
+    [503, 'unavailable'],
   ] as const)(
     'another server that answers %i: %s; its body, which may quote the probe, is not shown',
     async (status, code) => {
