@@ -64,7 +64,7 @@ export const EVENT_PROSE: Readonly<Record<EventType, readonly [tells: string, fi
   'subscription.delivery': ['A delivery report of a premium message.', '`data`'],
   'subscription.billing': ['A subscriber was billed.', '`data`'],
   'subscription.other': ['A premium callback of an unknown type.', '`data`, `word?`'],
-  unrecognized: ['An authentic callback that could not be read.', '`problem`, `kind?`, `data`'],
+  unrecognized: ['An authentic callback that could not be read.', '`problem`, `paths?`, `kind?`, `data`'],
 }
 
 export const GENERATED_TABLES: readonly GeneratedTable[] = [

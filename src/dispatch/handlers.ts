@@ -3,6 +3,7 @@ import { unknownName } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { EVENT_FAMILIES, EVENT_TYPES, PROBLEMS, type EventType, type WebhookEvent } from '../public/events.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { defined } from '../runtime/values.ts'
 
 /** The second argument of a handler. */
 export interface HandlerContext {
@@ -101,10 +102,11 @@ export function createUnhandled(logger: Logger) {
       const before = byType.get(eventType) ?? 0
       byType.set(eventType, before + 1)
       if (event.type === 'unrecognized') {
-        const { kind, problem } = event
+        const { kind, problem, paths } = event
+        const where = paths === undefined ? '' : `: ${paths.join(', ')}`
         logger.warn(
-          { code: 'unrecognized_unhandled', eventId, ...(kind === undefined ? undefined : { kind }), problem },
-          `A callback could not be read (${problem}). ${PROBLEMS[problem].join(' ')} No handler listens to ` +
+          { code: 'unrecognized_unhandled', eventId, ...defined({ kind }), problem, ...defined({ paths }) },
+          `A callback could not be read (${problem}${where}). ${PROBLEMS[problem].join(' ')} No handler listens to ` +
             `\`unrecognized\`: attach one with \`receiver.on('unrecognized', …)\` to get its bytes. Event ${eventId}.`,
         )
       } else if (before === 0) {

@@ -121,7 +121,7 @@ function reviveData(
   const subscription = kind === 'subscription' ? subscriptionOf(payload, options) : undefined
   const type = kind === 'subscription' ? (`subscription.${subscription?.word ?? 'other'}` as const) : kind
   const build = (result: SchemaResult): WebhookEvent => {
-    if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
+    if (result.problem !== undefined) return unrecognized(kept, payload, result.problem, result.paths)
     const original = subscription?.word === 'other' ? subscription.text : undefined
     const event = begin(type, kept, payload)
     // The schema decides the type of `data`. `EventMap` tells the compiler the same.
@@ -129,7 +129,7 @@ function reviveData(
       data: result.data,
     }) as WebhookEvent
   }
-  const result = applySchema(schemaFor(type, options.schemas), payload, options)
+  const result = applySchema(schemaFor(type, options.schemas), payload, 'data', options)
   return result instanceof Promise ? result.then(build) : build(result)
 }
 
@@ -224,8 +224,14 @@ function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
   return channel === undefined ? event : Object.assign(event, { channel })
 }
 
-function unrecognized(kept: Kept, data: unknown, problem: CallbackProblem): UnrecognizedEvent {
+function unrecognized(
+  kept: Kept,
+  data: unknown,
+  problem: CallbackProblem,
+  refused: readonly string[] = [],
+): UnrecognizedEvent {
   const { kind } = kept.record
   const event = begin('unrecognized', kept, data)
-  return Object.assign(event, defined({ kind }), { data, problem })
+  const paths = refused.length === 0 ? undefined : refused
+  return Object.assign(event, defined({ kind }), { data, problem }, defined({ paths }))
 }

@@ -202,7 +202,7 @@ export const PROBLEMS = {
   ],
   schema_refused: [
     'Your schema refused the payload.',
-    'Compare the payload with your schema: the contract does not show its fields.',
+    'Compare the fields in `paths` with your schema: the contract does not show them.',
   ],
   schema_failed: ['Your schema threw or timed out.', 'Fix the schema, or raise `handlerTimeoutMs`.'],
 } as const
@@ -412,6 +412,11 @@ export interface UnrecognizedEvent extends CommonFields {
   readonly kind?: CallbackKind
   readonly data: unknown
   readonly problem: CallbackProblem
+  /**
+   * For `schema_refused`: the fields that your schema refused, such as `data.amount`. At most ten, without values; `*` stands for a
+   * key that may be a value itself.
+   */
+  readonly paths?: readonly string[]
 }
 
 /**

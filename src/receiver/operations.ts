@@ -58,7 +58,7 @@ export function createOperations(options: OperationsOptions) {
     expected: delivery.expected,
     wake: () => dispatcher.wake(),
     awaitAnswer: delivery.pending.awaitAnswer,
-    metaSchema: (meta: unknown) => applySchema(resolved.schemas.meta, meta, reviving),
+    metaSchema: (meta: unknown) => applySchema(resolved.schemas.meta, meta, 'meta', reviving),
   }
   const watch = createHealth({
     clock,

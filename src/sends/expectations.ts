@@ -217,9 +217,12 @@ export async function checkMeta(
     throw new OptionsError(
       `${call}: meta has ${bytes} bytes as JSON; expected at most ${MAX_META_BYTES}, such as the id of an order.`,
     )
-  const { problem } = await applyTo(meta)
-  if (problem === 'schema_refused')
-    throw new OptionsError(`${call}: \`schemas.meta\` refused meta. Pass a value that the schema accepts.`)
-  if (problem !== undefined) throw new OptionsError(`${call}: \`schemas.meta\` threw or timed out. Fix the schema.`)
+  const result = await applyTo(meta)
+  if (result.problem === 'schema_refused')
+    throw new OptionsError(
+      `${call}: \`schemas.meta\` refused ${result.paths.join(', ') || 'meta'}. Pass a value that the schema accepts.`,
+    )
+  if (result.problem !== undefined)
+    throw new OptionsError(`${call}: \`schemas.meta\` threw or timed out. Fix the schema.`)
   return JSON.parse(json)
 }

@@ -1,8 +1,10 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { ReceiverOptions, WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { logging } from '../support/logging.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 /** The events that one callback to a URL of this kind produces. */
@@ -35,6 +37,45 @@ describe('a schema', () => {
       ])
     },
   )
+
+  const price = z.object({ items: z.array(z.object({ price: z.number() })) })
+  const byNumber = z.record(z.string(), z.object({ paid: z.boolean() }))
+  const many = z.object(Object.fromEntries(Array.from({ length: 12 }, (_, nth) => [`field${nth}`, z.string()])))
+  const deep = (left: number): z.ZodType => (left === 0 ? z.never() : z.object({ a: deep(left - 1) }))
+  const nested = JSON.parse(`${'{"a":'.repeat(10)}1${'}'.repeat(10)}`) as object
+
+  test.each<[string, ReceiverOptions['schemas'], object, readonly string[]]>([
+    ['a field', { payment: schemas.zod }, { amount: 'a lot' }, ['data.amount']],
+    ['a field, by valibot', { payment: schemas.valibot }, { amount: 1 }, ['data.amount']],
+    ['an entry of a list', { payment: price }, { items: [{ price: 1 }, { price: '2' }] }, ['data.items.1.price']],
+    ['the whole', { payment: z.object({}).refine(() => false) }, {}, ['data']],
+    ['keys that are a phone number', { payment: byNumber }, { '+254700000001': { paid: 'yes' } }, ['data.*.paid']],
+    ['twelve fields', { payment: many }, {}, Array.from({ length: 10 }, (_, nth) => `data.field${nth}`)],
+    ['a field at the tenth level', { payment: deep(10) }, nested, [`data${'.a'.repeat(8)}`]],
+    ['a long key', { payment: z.record(z.string(), z.never()) }, { ['x'.repeat(41)]: 1 }, ['data.*']],
+  ])('that refuses %s: the event and the log name the path, without a value', async (_what, own, body, paths) => {
+    const { logger, of } = logging()
+    const { receiver, url } = await receiving({ schemas: own, logger }, { kind: 'payment' })
+    expect((await post(url, body)).status).toBe(204)
+    await receiver.drain()
+    expect(of('unrecognized_unhandled')).toMatchObject([
+      { fields: { problem: 'schema_refused', paths }, text: expect.stringContaining(paths.join(', ')) as string },
+    ])
+    expect(JSON.stringify(of('unrecognized_unhandled'))).not.toMatch(/a lot|\+254/)
+    expect(await eventsOf('payment', body, { schemas: own })).toMatchObject([{ type: 'unrecognized', paths }])
+  })
+
+  test.each<[string, unknown]>([
+    ['no list', 'a lot'],
+    ['no issue', []],
+    ['a getter that throws', [Object.defineProperty({}, 'path', { get: () => expect.unreachable() })]],
+  ])('whose issues are %s refuses, without paths', async (_what, issues) => {
+    const validate = () => ({ issues: issues as [] })
+    const payment: StandardSchemaV1 = { '~standard': { version: 1, vendor: 'own', validate } }
+    const [event] = await eventsOf('payment', {}, { schemas: { payment } })
+    expect(event).toMatchObject({ type: 'unrecognized', problem: 'schema_refused' })
+    expect(event).not.toHaveProperty('paths')
+  })
 
   test('runs again when a dead letter is replayed', async () => {
     let accepts = false
