@@ -13,8 +13,7 @@ receiver.on('late', ({ report }) => console.log(`${report.type} of ${report.mess
 
 const app = express()
 app.use('/webhooks/status', receiver.middleware('status')) // before express.json()
-const server = app.listen(PORT)
-server.once('listening', () => console.log(`Listening on http://localhost:${PORT}/webhooks/status`))
+const server = app.listen(PORT).once('listening', () => console.log(`Listening on port ${PORT}`))
 server.keepAliveTimeout = 75_000 // longer than a proxy keeps idle connections
 receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
 await receiver.start() // retries while the store is unavailable

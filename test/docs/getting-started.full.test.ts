@@ -40,7 +40,7 @@ test('the app of the guide prints the output in the guide', { timeout: 300_000 }
   child.kill('SIGTERM')
   const { stdout, stderr } = await ended
   expect(stdout.trim().split('\n')).toEqual([
-    `Listening on ${url}`,
+    `Listening on port ${port}`,
     'message.delivered m-1',
     'message.failed m-2',
     'message.delivered m-1',

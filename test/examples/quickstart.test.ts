@@ -24,7 +24,7 @@ test('the quickstart accepts callbacks on PORT with the credentials of its envir
 
   const { stdout, stderr } = await ended
   expect(stdout.trim().split('\n')).toEqual([
-    `Listening on http://localhost:${port}/webhooks/status`,
+    `Listening on port ${port}`,
     'm-1 was delivered',
     'm-2 failed, resend: true',
     'm-3 failed, resend: false',
