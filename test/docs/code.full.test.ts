@@ -36,7 +36,7 @@ declare global {
 
 const HANDLERS = `
 import type { Receiver } from 'messaging-webhooks'
-export const credentials = { authKey: 'from your dashboard', signingSecret: 'from your dashboard' }
+export const credentials = { authKey: 'your Auth Key', signingSecret: 'your signing secret' }
 export function attachHandlers(receiver: Receiver): void {
   receiver.onAny((event) => console.log(event.type))
 }
