@@ -16,11 +16,15 @@ const MAX_REPLICAS = 100
 export const redisOptions = {
   /**
    * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). The store connects it if it is
-   * not connected, and then also closes it. You may use it for other purposes, but not for blocking commands.
+   * not connected, and then also closes it. You may use it for other purposes, but not for blocking commands or
+   * subscriptions.
    */
   // The adapters recognise the client.
   client: z.custom<RedisClient>(),
-  /** A second client, for notifications only: events of other processes are then dispatched at once. Default: none. */
+  /**
+   * A client for notifications only: events of other processes are then dispatched at once. The store duplicates it if it is
+   * `client`. Default: none.
+   */
   subscriber: z.custom<RedisClient>().optional(),
   /** The prefix of all keys, without braces. Default `messaging-webhooks`. */
   prefix: z

@@ -6,6 +6,7 @@
 import { checkOptions } from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/retention.ts'
+import type { Adapter } from './clients/connection.ts'
 import { adapterOf } from './server.ts'
 import { openRedis } from './open.ts'
 import { settingsSchema, type RedisStoreOptions } from './settings.ts'
@@ -22,10 +23,18 @@ export type { RedisStoreOptions } from './settings.ts'
 export function redisStore(options: RedisStoreOptions): Store {
   const checked = checkOptions(settingsSchema, options, 'redisStore')
   const { client, subscriber, retentionDays, deadLetterDays, dedupeDays, ...others } = checked
+  const adapter = adapterOf(client, 'client')
+
+  function listening(): Adapter | undefined {
+    if (subscriber === undefined) return undefined
+    // A connection that subscribes can do little else.
+    return subscriber === client ? adapter.duplicate() : adapterOf(subscriber, 'subscriber')
+  }
+
   const settings = {
     ...others,
-    client: adapterOf(client, 'client'),
-    subscriber: subscriber === undefined ? undefined : adapterOf(subscriber, 'subscriber'),
+    client: adapter,
+    subscriber: listening(),
     retention: retentionOf({ retentionDays, deadLetterDays, dedupeDays }),
   }
   return {

@@ -32,10 +32,15 @@ interface TestClient {
 export const CLIENTS = ['redis', 'ioredis'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-function endedBy(client: Redis | Cluster | ReturnType<typeof createClient> | ReturnType<typeof createCluster>) {
-  return async () => {
-    if (client instanceof Redis || client instanceof Cluster) client.disconnect()
-    else if (client.isOpen) client.destroy()
+export function testClient(
+  client: Redis | Cluster | ReturnType<typeof createClient> | ReturnType<typeof createCluster>,
+): TestClient {
+  return {
+    client,
+    async end() {
+      if (client instanceof Redis || client instanceof Cluster) client.disconnect()
+      else if (client.isOpen) client.destroy()
+    },
   }
 }
 
@@ -45,7 +50,7 @@ export function clientFor(name: ClientName, url: string): TestClient {
     name === 'redis'
       ? createClient({ url, socket: { reconnectStrategy: 50 } })
       : new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null })
-  return { client, end: endedBy(client) }
+  return testClient(client)
 }
 
 export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]): TestClient {
@@ -58,7 +63,7 @@ export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]
           nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
           { lazyConnect: true, redisOptions: defaults },
         )
-  return { client, end: endedBy(client) }
+  return testClient(client)
 }
 
 /** One server for a test file. */

@@ -28,6 +28,8 @@ export interface Adapter {
   subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>>
   /** The last error of the client: the reason why it is not ready. */
   lastError(): unknown
+  /** A client with the same settings, not connected. */
+  duplicate(): Adapter
 }
 
 /** Keeps the last error of a client. Without a listener for errors the process may exit, long after the store was closed. */

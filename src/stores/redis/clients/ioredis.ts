@@ -5,7 +5,7 @@ interface Common {
   readonly status: string
   connect(): Promise<unknown>
   disconnect(): void
-  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
+  createBuiltinCommand(command: string): { buffer(args: readonly RedisArgument[]): Promise<unknown> }
   pipeline(): Pipeline
   subscribe(channel: string): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
@@ -21,10 +21,19 @@ interface Pipeline {
 }
 
 /** A client made by `new Redis()`. */
-export type IoredisClient = Common & { readonly isCluster: boolean }
+export type IoredisClient = Common & {
+  readonly isCluster: boolean
+  duplicate(options: typeof LAZY): IoredisClient
+}
 
 /** A client made by `new Cluster()`. */
-export type IoredisCluster = Common & { readonly isCluster: boolean; nodes(role: 'master'): readonly Common[] }
+export type IoredisCluster = Common & {
+  readonly isCluster: boolean
+  nodes(role: 'master'): readonly Common[]
+  duplicate(nodes: [], options: typeof LAZY): IoredisCluster
+}
+
+const LAZY = { lazyConnect: true } as const
 
 export function isIoredis(client: object): client is IoredisClient | IoredisCluster {
   return 'callBuffer' in client && 'status' in client && 'isCluster' in client
@@ -36,7 +45,8 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
   let stopped = false
   const send = async (target: Common, args: readonly RedisArgument[]): Promise<Reply> => {
     const [command, ...rest] = args
-    return (await target.callBuffer(String(command), rest)) as Reply
+    // Not `callBuffer`: with `enableAutoPipelining`, ioredis loses the name of its command and throws outside any promise.
+    return (await target.createBuiltinCommand(String(command)).buffer.call(target, rest)) as Reply
   }
   /** The client does not send the rest of a pipeline again after its connection broke. */
   const sendTogether = async (
@@ -84,5 +94,6 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
       }
     },
     lastError: keepLastError(client),
+    duplicate: () => ioredis('nodes' in client ? client.duplicate([], LAZY) : client.duplicate(LAZY)),
   }
 }

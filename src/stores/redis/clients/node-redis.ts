@@ -22,6 +22,7 @@ interface Pipeline<Args extends readonly unknown[]> {
 /** A client made by `createClient()`. */
 export interface NodeRedisClient extends Common {
   readonly isReady: boolean
+  duplicate(): NodeRedisClient
   sendCommand(args: readonly RedisArgument[], options?: object): Promise<unknown>
   withTypeMapping(mapping: typeof AS_BYTES.typeMapping): { multi(): Pipeline<[args: RedisArgument[]]> }
 }
@@ -29,6 +30,7 @@ export interface NodeRedisClient extends Common {
 /** A client made by `createCluster()`. */
 export interface NodeRedisCluster extends Common {
   readonly masters: readonly { readonly client?: unknown }[]
+  duplicate(): NodeRedisCluster
   sendCommand(
     firstKey: RedisArgument | undefined,
     isReadonly: boolean | undefined,
@@ -60,6 +62,7 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
       return () => client.unsubscribe(channel, listener)
     },
     lastError: keepLastError(client),
+    duplicate: () => nodeRedis(client.duplicate()),
   }
 }
 
