@@ -28,6 +28,10 @@ export const HEALTH_REASONS = {
   ],
   store_full: [['ready'], 'The store has reached its limit of unsettled events: callbacks are answered 503 and lost.'],
   store_away: [['working'], 'The store does not answer. Callbacks wait in the spool, if there is one.'],
+  store_client_ended: [
+    ['working'],
+    'The Redis client of the store has ended, and only the application can connect it again.',
+  ],
   store_emptied: [
     ['working'],
     'The data of the store was emptied while this process had it open: callbacks answered 204 are lost.',
@@ -157,6 +161,12 @@ export function createHealth(options: HealthOptions) {
     return isUnavailable() || kept === 'spool' ? ['store_away'] : []
   }
 
+  /** The cause of an outage, as long as it lasts. */
+  function ofClient(outage: readonly HealthCode[]): readonly HealthCode[] {
+    if (outage.length === 0) reported.delete('store_client_ended')
+    return reported.has('store_client_ended') ? ['store_client_ended'] : []
+  }
+
   function ofWork(now: Progress): readonly HealthCode[] {
     const found: HealthCode[] = LASTING.filter((code) => reported.has(code))
     if (refusedByStore() > 0) found.push('event_refused')
@@ -180,7 +190,8 @@ export function createHealth(options: HealthOptions) {
     const failed: readonly HealthCode[] = hasStartFailed() && kept !== 'store' ? ['start_failed'] : []
     const others: HealthCode[] = full ? ['store_full'] : []
     if (quarantined() > 0) others.push('quarantine_waiting')
-    return [...failed, ...ofKeeping(kept), ...others, ...ofWork(progress())]
+    const outage = ofKeeping(kept)
+    return [...failed, ...outage, ...ofClient(outage), ...others, ...ofWork(progress())]
   }
 
   return {

@@ -141,6 +141,10 @@ export const UNAVAILABLE = {
     'The store did not answer within `storeTimeoutMs`.',
     'Check the store. It may still complete the operation.',
   ],
+  store_client_ended: [
+    'The Redis client of the store has ended: the application closed it, or its strategy stopped reconnecting.',
+    'Connect it again. Let `retryStrategy` or `reconnectStrategy` always return a delay, and close the client after the receiver.',
+  ],
   store_full: [
     'The store has reached its limit of unsettled events.',
     'Fix handlers that fail or are too slow, or raise the limits of the store.',

@@ -3,7 +3,7 @@ import type { MessageStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/commands.ts'
 import { openServerStore } from '../server-store.ts'
 import { answered } from '../workers.ts'
-import { connectIdle, type Adapter } from './clients/connection.ts'
+import type { Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
 import { watch } from '../watch.ts'
 import { watchEmptied } from './watching.ts'
@@ -40,7 +40,12 @@ interface RedisSettings {
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<MessageStore> {
   const { client, subscriber, prefix, partitions: wanted, retention, commandTimeoutMs, pollIntervalMs } = settings
-  const redis = createScripted(client, commandTimeoutMs, replicasOf(settings))
+  const { report } = host
+  const redis = createScripted(client, {
+    timeoutMs: commandTimeoutMs,
+    replicas: replicasOf(settings),
+    report,
+  })
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
@@ -48,11 +53,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   }
 
   async function open(): Promise<MessageStore> {
-    for (const adapter of [client, ...(subscriber === undefined ? [] : [subscriber])])
-      closers.push(connectIdle(adapter))
     const count = await enterLayout(redis, prefix, wanted, client.isCluster)
     const layout = () => enterLayout(redis, prefix, count, client.isCluster)
-    const { report } = host
     const problem = await evictionProblem(redis)
     if (problem !== undefined) report(problem)
 
@@ -63,8 +65,11 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const channel = `${prefix}:work`
     // A process that claims nothing needs no notifications.
     if (host.claims) {
-      if (subscriber !== undefined)
-        closers.push(await createScripted(subscriber, commandTimeoutMs).subscribe(channel, host.onWork))
+      if (subscriber !== undefined) {
+        const listening = createScripted(subscriber, { timeoutMs: commandTimeoutMs })
+        closers.push(() => listening.end())
+        closers.push(await listening.subscribe(channel, host.onWork))
+      }
       const isDue = (): Promise<boolean> => isAnyDue(engine, times.nowMs())
       closers.push(watch(pollIntervalMs, isDue, (found) => found && host.onWork()))
     }

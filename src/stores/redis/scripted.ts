@@ -1,9 +1,9 @@
-/** Runs scripts by their digests within a time limit, and sends a script that the server does not know. */
+/** Keeps a client connected, and runs scripts by their digests within a time limit. */
 import { createHash } from 'node:crypto'
 import { pause, systemClock, withDeadline } from '../../runtime/clock.ts'
 import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
+import { keepConnected, type Adapter, type RedisArgument, type Reply } from './clients/connection.ts'
 import { cleanError, integer, isPassing, RedisError } from './replies.ts'
 
 type Script = ReturnType<typeof script>
@@ -23,9 +23,17 @@ export interface Replicas {
 /** How often to check whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
-/** Calls reject with `store_slow`, `store_failed`, or the refusal of Redis. */
-export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: Replicas) {
+interface ScriptedOptions {
+  readonly timeoutMs: number
+  readonly replicas?: Replicas | undefined
+  /** Called once whenever the application's own client has ended. */
+  readonly report?: (error: MessagingWebhooksError) => void
+}
+
+/** Calls reject with `store_slow`, `store_failed`, `store_client_ended`, or the refusal of Redis. */
+export function createScripted(adapter: Adapter, { timeoutMs, replicas, report }: ScriptedOptions) {
   const clock = systemClock()
+  const connection = keepConnected(adapter, () => report?.(clientEnded()))
   let ended = false
 
   /**
@@ -34,6 +42,7 @@ export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: R
    */
   async function persist<T>(send: () => Promise<T>): Promise<T> {
     let over = false
+    let passing: unknown
 
     async function sent(): Promise<T> {
       for (;;) {
@@ -42,8 +51,10 @@ export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: R
             return await send()
           } catch (error) {
             if (over || ended || !isPassing(error)) throw error
+            passing = error
           }
         } else if (over || ended) throw new MessagingWebhooksError('store_slow')
+        if (connection.hasEnded()) throw clientEnded()
         await pause(clock, LOOK_EVERY_MS)
       }
     }
@@ -54,18 +65,18 @@ export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: R
         over = true
         // The client may settle it later, or never.
         answer.catch(() => {})
-        if (!adapter.isReady()) throw unreachable()
-        throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
+        const [did, cause] = adapter.isReady()
+          ? ['did not answer', passing]
+          : ['could not be reached', adapter.lastError()]
+        throw new MessagingWebhooksError('store_slow', `Redis ${did} within ${timeoutMs} ms.`, causedBy(cause))
       })
     } catch (error) {
       throw cleanError(error)
     }
   }
 
-  function unreachable(): MessagingWebhooksError {
-    const lastError = adapter.lastError()
-    const cause = lastError === undefined ? undefined : new RedisError(lastError)
-    return new MessagingWebhooksError('store_slow', `Redis could not be reached within ${timeoutMs} ms.`, { cause })
+  function clientEnded(): MessagingWebhooksError {
+    return new MessagingWebhooksError('store_client_ended', undefined, causedBy(adapter.lastError()))
   }
 
   async function known<T>(
@@ -121,14 +132,17 @@ export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: R
     send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),
     sendToAll: (args: readonly RedisArgument[]) => persist(() => adapter.sendToAll(args)),
     /** Returns a function that ends the subscription. */
-    async subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>> {
+    async subscribe(channel: string, listener: () => void): Promise<() => void> {
       const unsubscribe = await persist(() => adapter.subscribe(channel, listener))
-      // A closed connection no longer listens.
-      return () => unsubscribe().catch(() => {})
+      // A closed connection no longer listens, and its client may never settle this.
+      return () => void unsubscribe().catch(() => {})
     },
-    /** Ends all waits for the connection, so that the process can exit. */
-    end(): void {
+    /** Ends all waits for the connection, so that the process can exit, and closes a client that this connected. */
+    async end(): Promise<void> {
+      await connection.close()
       ended = true
     },
   }
 }
+
+const causedBy = (error: unknown): ErrorOptions => (error === undefined ? {} : { cause: new RedisError(error) })

@@ -5,7 +5,7 @@
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { isRecord } from '../../runtime/values.ts'
 import { addressForm, isAddress } from '../address.ts'
-import { connectIdle, type Adapter } from './clients/connection.ts'
+import type { Adapter } from './clients/connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'
 import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './clients/node-redis.ts'
 import { refuseNewer } from '../stored.ts'
@@ -112,11 +112,10 @@ export function hasLayout(client: RedisClient, prefix: string): Promise<boolean>
 
 /** Connects a client that is not connected yet, and closes it again. */
 async function connected<T>(client: RedisClient, work: (redis: Scripted) => Promise<T>): Promise<T> {
-  const adapter = adapterOf(client, 'client')
-  const close = connectIdle(adapter)
+  const redis = createScripted(adapterOf(client, 'client'), { timeoutMs: TOOL_TIMEOUT_MS })
   try {
-    return await work(createScripted(adapter, TOOL_TIMEOUT_MS))
+    return await work(redis)
   } finally {
-    await close()
+    await redis.end()
   }
 }

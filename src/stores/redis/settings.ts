@@ -15,8 +15,8 @@ const MAX_REPLICAS = 100
 
 export const redisOptions = {
   /**
-   * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). The store connects it if it is
-   * not connected, and then also closes it. You may use it for other purposes, but not for blocking commands or
+   * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). If it is not connected, the store
+   * connects it, also whenever it has ended, and closes it. You may use it for other purposes, but not for blocking commands or
    * subscriptions.
    */
   // The adapters recognise the client.

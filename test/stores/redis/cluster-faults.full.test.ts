@@ -56,6 +56,8 @@ describeRedis('faults of a cluster', () => {
 
   async function openLive(name: ClientName, prefix: string) {
     const { client, end } = clusterClientFor(name, nodes())
+    // The store does not connect the client of the application again.
+    await client.connect()
     const store = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open(hostOf())
     onTestFinished(async () => {
       await store.close()

@@ -32,6 +32,8 @@ async function open(
   host: Partial<StoreHost> = {},
 ): Promise<MessageStore & { readonly die: () => Promise<void> }> {
   const { client, end } = clientFor('redis', url)
+  // The store does not connect the client of the application again.
+  await client.connect()
   const opened = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open(hostOf(host))
   onTestFinished(async () => {
     await opened.close()

@@ -1,5 +1,6 @@
 /** The operations that the store needs of a client of either package. */
 import { isError } from '../../../runtime/values.ts'
+import { watch } from '../../watch.ts'
 
 export type RedisArgument = string | Buffer
 
@@ -11,7 +12,7 @@ export interface Adapter {
   readonly isCluster: boolean
   /** False while the client would queue a command for lack of a connection. */
   isReady(): boolean
-  /** True until `connect` is called. */
+  /** True before `connect` is called, and after the client has ended: it was closed, or stopped reconnecting. */
   isIdle(): boolean
   connect(): Promise<unknown>
   disconnect(): Promise<void>
@@ -59,10 +60,38 @@ export function followingSlots(sendTogether: Adapter['sendTogether'], send: Adap
   }
 }
 
-/** Connects a client that is not connected. Returns a function that closes it in that case. */
-export function connectIdle(adapter: Adapter): () => Promise<void> {
-  if (!adapter.isIdle()) return async () => {}
-  // Connecting may take longer than any caller waits. Commands wait for it within their time limits.
-  adapter.connect().catch(() => {})
-  return () => adapter.disconnect()
+/** How often to check whether a client has ended. */
+const LOOK_EVERY_MS = 1_000
+
+/**
+ * Connects a client that is not connected, and again whenever it has ended. A client that is connected stays the application's:
+ * `onEnded` is called when it has ended.
+ */
+export function keepConnected(adapter: Adapter, onEnded: () => void) {
+  const isOwn = adapter.isIdle()
+  let wasIdle = isOwn
+
+  function connect(): void {
+    // Connecting may take longer than any caller waits. Commands wait for it within their time limits.
+    adapter.connect().catch(() => {})
+  }
+
+  if (isOwn) connect()
+  const stop = watch(
+    LOOK_EVERY_MS,
+    async () => adapter.isIdle(),
+    (isIdle) => {
+      if (isIdle && isOwn) connect()
+      else if (isIdle && !wasIdle) onEnded()
+      wasIdle = isIdle
+    },
+  )
+  return {
+    /** Whether the client has ended and only the application may connect it. */
+    hasEnded: () => !isOwn && adapter.isIdle(),
+    async close(): Promise<void> {
+      stop()
+      if (isOwn) await adapter.disconnect()
+    },
+  }
 }

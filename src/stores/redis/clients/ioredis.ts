@@ -39,6 +39,8 @@ export function isIoredis(client: object): client is IoredisClient | IoredisClus
   return 'callBuffer' in client && 'status' in client && 'isCluster' in client
 }
 
+/** A cluster client may stay `close`, after it has ended. */
+const IDLE: readonly string[] = ['wait', 'close', 'end']
 const CONNECTED: readonly string[] = ['connecting', 'connect', 'ready']
 
 export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
@@ -64,7 +66,7 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
   return {
     isCluster: client.isCluster,
     isReady: () => client.status === 'ready',
-    isIdle: () => stopped || client.status === 'wait' || client.status === 'end',
+    isIdle: () => stopped || IDLE.includes(client.status),
     connect() {
       stopped = false
       return client.connect()

@@ -27,9 +27,15 @@ export interface NodeRedisClient extends Common {
   withTypeMapping(mapping: typeof AS_BYTES.typeMapping): { multi(): Pipeline<[args: RedisArgument[]]> }
 }
 
+interface ClusterNode {
+  readonly client?: unknown
+}
+
 /** A client made by `createCluster()`. */
 export interface NodeRedisCluster extends Common {
-  readonly masters: readonly { readonly client?: unknown }[]
+  readonly masters: readonly ClusterNode[]
+  readonly replicas: readonly ClusterNode[]
+  readonly pubSubNode?: ClusterNode | undefined
   duplicate(): NodeRedisCluster
   sendCommand(
     firstKey: RedisArgument | undefined,
@@ -52,11 +58,6 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
   return {
     isCluster: 'masters' in client,
     ...('masters' in client ? ofCluster(client) : ofOne(client)),
-    isIdle: () => !client.isOpen,
-    connect: () => client.connect(),
-    async disconnect() {
-      if (client.isOpen) await client.destroy()
-    },
     async subscribe(channel, listener) {
       await client.subscribe(channel, listener)
       return () => client.unsubscribe(channel, listener)
@@ -66,13 +67,18 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
   }
 }
 
-type Sending = Pick<Adapter, 'send' | 'sendTogether' | 'sendToAll' | 'isReady'>
+type OfOneOrCluster = Omit<Adapter, 'isCluster' | 'subscribe' | 'lastError' | 'duplicate'>
 
-function ofOne(client: NodeRedisClient): Sending {
+function ofOne(client: NodeRedisClient): OfOneOrCluster {
   const send = async (args: readonly RedisArgument[]): Promise<Reply> =>
     (await client.sendCommand(args, AS_BYTES)) as Reply
   return {
     isReady: () => client.isReady,
+    isIdle: () => !client.isOpen,
+    connect: () => client.connect(),
+    async disconnect() {
+      if (client.isOpen) await client.destroy()
+    },
     send: (_key, args) => send(args),
     async sendTogether(_key, commands) {
       const pipeline = client.withTypeMapping(AS_BYTES.typeMapping).multi()
@@ -83,12 +89,25 @@ function ofOne(client: NodeRedisClient): Sending {
   }
 }
 
-function ofCluster(cluster: NodeRedisCluster): Sending {
+function ofCluster(cluster: NodeRedisCluster): OfOneOrCluster {
   const send = async (key: string | undefined, args: readonly RedisArgument[]): Promise<Reply> =>
     (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply
+  /** Nodes that stopped reconnecting. The client of the cluster never connects them again. */
+  const endedNodes = () => clientsOf([...cluster.masters, cluster.pubSubNode]).filter(({ isOpen }) => !isOpen)
   return {
     // `isOpen` is true before the client knows the nodes. If a node becomes unavailable later, its commands time out.
     isReady: () => cluster.isOpen && cluster.masters.length > 0,
+    isIdle: () => !cluster.isOpen || endedNodes().length > 0,
+    connect: () => (cluster.isOpen ? Promise.all(endedNodes().map((node) => node.connect())) : cluster.connect()),
+    async disconnect() {
+      const nodes = clientsOf([...cluster.masters, ...cluster.replicas, cluster.pubSubNode])
+      try {
+        if (cluster.isOpen) await cluster.destroy()
+      } catch {
+        // It throws at the first node that has ended, and leaves the others connected.
+        for (const node of nodes) if (node.isOpen) node.destroy()
+      }
+    },
     async send(key, args) {
       try {
         return await send(key, args)
@@ -104,13 +123,15 @@ function ofCluster(cluster: NodeRedisCluster): Sending {
       for (const args of commands) pipeline.addCommand(key, false, [...args])
       return (await pipeline.execAsPipeline()) as readonly Reply[]
     }, send),
-    sendToAll: (args) =>
-      Promise.all(
-        cluster.masters.map(async ({ client }) => {
-          const node: unknown = await client
-          if (typeof node !== 'object' || node === null || !isNodeRedis(node) || 'masters' in node) return undefined
-          return ofOne(node).send(undefined, args)
-        }),
-      ),
+    sendToAll: (args) => Promise.all(clientsOf(cluster.masters).map((client) => ofOne(client).send(undefined, args))),
   }
+}
+
+function clientsOf(nodes: readonly (ClusterNode | undefined)[]): readonly NodeRedisClient[] {
+  return nodes.flatMap((node) => {
+    const client = node?.client
+    return typeof client === 'object' && client !== null && isNodeRedis(client) && !('masters' in client)
+      ? [client]
+      : []
+  })
 }
