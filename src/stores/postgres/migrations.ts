@@ -20,9 +20,11 @@ import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
  * of its own. Digests of messages are in one unique index, the only one with entries at random positions. Pages of records stay
  * half free: most records are written again within milliseconds, and a new version in the same page needs no index entries and
  * less log.
+ *
+ * The tables may exist while the ledger is empty: `pg_dump --schema-only` restores them without rows.
  */
 const inbox = (schema: Sql): Sql => sql`
-CREATE TABLE ${schema}.records (
+CREATE TABLE IF NOT EXISTS ${schema}.records (
   -- The time of the first event or send of the message in ms, and six more digits.
   number bigint PRIMARY KEY,
   digest bytea NOT NULL,
@@ -36,12 +38,12 @@ CREATE TABLE ${schema}.records (
   overdue_at bigint CHECK (overdue_at ${EXACT}),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE UNIQUE INDEX records_by_digest ON ${schema}.records (digest);
-CREATE INDEX records_sent ON ${schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
-CREATE INDEX records_overdue ON ${schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS records_by_digest ON ${schema}.records (digest);
+CREATE INDEX IF NOT EXISTS records_sent ON ${schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_overdue ON ${schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
 
 -- Records with unsettled events. Reserving and leasing a record changes no index entry.
-CREATE TABLE ${schema}.due (
+CREATE TABLE IF NOT EXISTS ${schema}.due (
   record bigint PRIMARY KEY,
   -- When the first event is due.
   at bigint NOT NULL CHECK (at ${EXACT}),
@@ -55,9 +57,9 @@ CREATE TABLE ${schema}.due (
   first bytea
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-CREATE INDEX due_by_time ON ${schema}.due (at);
+CREATE INDEX IF NOT EXISTS due_by_time ON ${schema}.due (at);
 
-CREATE TABLE ${schema}.payloads (
+CREATE TABLE IF NOT EXISTS ${schema}.payloads (
   record bigint NOT NULL,
   id bytea NOT NULL,
   admitted_at bigint NOT NULL CHECK (admitted_at ${EXACT}),
@@ -68,24 +70,24 @@ CREATE TABLE ${schema}.payloads (
   error bytea,
   PRIMARY KEY (record, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE INDEX payloads_by_time ON ${schema}.payloads (admitted_at);
+CREATE INDEX IF NOT EXISTS payloads_by_time ON ${schema}.payloads (admitted_at);
 
-CREATE TABLE ${schema}.dead_letters (
+CREATE TABLE IF NOT EXISTS ${schema}.dead_letters (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id bytea NOT NULL,
   record bigint NOT NULL,
   died_at bigint NOT NULL CHECK (died_at ${EXACT})
 );
-CREATE UNIQUE INDEX dead_letters_by_id ON ${schema}.dead_letters (id);
-CREATE INDEX dead_letters_by_time ON ${schema}.dead_letters (died_at, seq);
+CREATE UNIQUE INDEX IF NOT EXISTS dead_letters_by_id ON ${schema}.dead_letters (id);
+CREATE INDEX IF NOT EXISTS dead_letters_by_time ON ${schema}.dead_letters (died_at, seq);
 
 -- One row: the workers and their last heartbeats; see liveness.ts.
-CREATE TABLE ${schema}.workers (
+CREATE TABLE IF NOT EXISTS ${schema}.workers (
   id integer PRIMARY KEY CHECK (id = 1),
   version bigint NOT NULL,
   list bytea NOT NULL
 );
-INSERT INTO ${schema}.workers (id, version, list) VALUES (1, 0, '');
+INSERT INTO ${schema}.workers (id, version, list) VALUES (1, 0, '') ON CONFLICT (id) DO NOTHING;
 `
 
 /** Numbered from 1. The ledger has a row for each that was applied. */

@@ -1,7 +1,7 @@
 /** Migrations create the tables once, whichever process is first, and leave foreign tables untouched. */
 import { migrateMysql, mysqlMigrations, mysqlStore, pendingMysqlMigrations } from 'messaging-webhooks/mysql'
 import { expect, test } from 'vitest'
-import { admit, eventOf, hostOf } from '../postgres/events.ts'
+import { admit, claim, eventOf, hostOf, namesOf, opened } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -46,6 +46,15 @@ describeMysql('migrations', () => {
     expect(await columnsOf(printed)).toEqual(await columnsOf(applied))
     expect(await migrateMysql({ uri: MYSQL_URL, prefix: printed })).toEqual({ from: 1, to: 1 })
     expect(await pendingMysqlMigrations({ uri: MYSQL_URL, prefix: freshPrefix() })).toEqual({ from: 0, to: 1 })
+  })
+
+  test('opens tables that were restored without rows, as by mysqldump --no-data', TIMEOUT, async () => {
+    const prefix = freshPrefix()
+    await migrateMysql({ uri: MYSQL_URL, prefix })
+    await rowsOf(`DELETE FROM \`${prefix}_migrations\``)
+    const open = await opened(mysqlStore({ uri: MYSQL_URL, prefix }))
+    expect(await admit(open, [eventOf('m')])).toEqual(['new'])
+    expect(namesOf(await claim(open))).toEqual(['m'])
   })
 
   test('refuses tables in an engine without transactions, with the statements that repair them', TIMEOUT, async () => {

@@ -1,7 +1,7 @@
 /** Migrations create the tables once, whichever process is first, and leave foreign tables untouched. */
 import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
 import { expect, test } from 'vitest'
-import { admit, eventOf, hostOf } from './events.ts'
+import { admit, claim, eventOf, hostOf, namesOf, opened } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -26,6 +26,24 @@ describePostgres('migrations', () => {
     const admissions = await Promise.all(stores.map(async (open) => admit(open, [eventOf('m')])))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
+  })
+
+  test('opens tables that were restored without rows, as by pg_dump --schema-only', TIMEOUT, async () => {
+    const schema = freshSchema()
+    const place = { connectionString: POSTGRES_URL, schema }
+    await migratePostgres(place)
+    const tables = ['messaging_webhooks_migrations', 'records', 'due', 'payloads', 'dead_letters', 'workers']
+    const all = tables.map((table) => `"${schema}".${table}`).join(', ')
+    const before = await tablesOf(schema)
+    // What such a dump restores is the same as emptied tables.
+    await rowsOf(`TRUNCATE ${all}`)
+    const open = await opened(postgresStore(place))
+    expect(await admit(open, [eventOf('m')])).toEqual(['new'])
+    expect(namesOf(await claim(open))).toEqual(['m'])
+    expect(await tablesOf(schema)).toEqual(before)
+    await rowsOf(`DROP INDEX "${schema}".due_by_time; DELETE FROM "${schema}".messaging_webhooks_migrations`)
+    expect(await migratePostgres(place)).toEqual({ from: 0, to: 1 })
+    expect(await admit(open, [eventOf('m')])).toEqual(['duplicate'])
   })
 
   test.each([
