@@ -1,9 +1,12 @@
 /** Servers that lose scripts, fall silent and cut connections: leases whose answer was lost are released before they expire. */
+import { chmodSync } from 'node:fs'
 import { Redis } from 'ioredis'
+import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
 import { admit, admitting, claim, LONG_MS, sample, samplesOf } from '../../../src/store-conformance/samples.ts'
-import { receiving } from '../../support/receiving.ts'
+import { post, receiving } from '../../support/receiving.ts'
+import { startRedis } from '../../support/servers/redis.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, freshPrefix, opened, describeClients, testStore, useRedis } from './own-redis.ts'
 
@@ -54,6 +57,41 @@ describeClients((name) => {
       events.map(({ id }) => ['new', id, 1]),
     )
     expect((await claim(open)).claims).toEqual([])
+  })
+
+  test('a server that cannot save to its disk: the cause at once, and work again by itself', TIMEOUT, async () => {
+    // With a schedule of snapshots, Redis refuses writes after one that failed.
+    const own = await startRedis({ settings: { appendonly: 'no', save: '3600 1000000' } })
+    onTestFinished(() => own.remove())
+    const admin = new Redis(own.url())
+    onTestFinished(() => admin.disconnect())
+    const [, folder = ''] = (await admin.config('GET', 'dir')) as readonly string[]
+    async function save(status: string): Promise<void> {
+      await admin.bgsave()
+      const saved = async () => /rdb_last_bgsave_status:(\w+)/.exec(await admin.info('persistence'))?.[1]
+      await expect.poll(saved, POLL).toBe(status)
+    }
+    const { client, end } = clientFor(name, own.url())
+    onTestFinished(end)
+    const store = testStore(client, { pollIntervalMs: 50 })
+    const { receiver, errors, url } = await receiving({ store, storeTimeoutMs: 30_000, spool: false })
+    const runs: string[] = []
+    receiver.on('message.*', ({ messageId }) => void runs.push(messageId))
+    await receiver.start()
+    const send = async (messageId: string) => (await post(url, callback.smsDelivery({ messageId }))).status
+    expect(await send('before')).toBe(204)
+
+    chmodSync(folder, 0o500)
+    await save('err')
+    expect(await send('meanwhile')).toBe(503)
+    for (const { code, cause } of errors)
+      expect([code, String(cause)]).toEqual(['store_failed', expect.stringContaining('MISCONF')])
+
+    chmodSync(folder, 0o700)
+    await save('ok')
+    expect(await send('after')).toBe(204)
+    await expect.poll(() => runs, POLL).toEqual(['before', 'after'])
+    expect(await receiver.health()).toMatchObject({ ready: true, working: true, reasons: [] })
   })
 
   test.each([
