@@ -83,6 +83,8 @@ for (const engine of [POSTGRES, MYSQL, REDIS]) {
       const open = await opened(await storeOf(server.spec('ahead')), { elapsedMs })
       await admit(open, [eventOf('m')])
       expect(await settleAll(open, await claim(open))).toEqual([true])
+      expect(await admit(open, [eventOf('waiting')])).toEqual(['new'])
+      expect(await settleAll(open, await claim(open), { outcome: 'retry', inMs: 1_000 })).toEqual([true])
       expect(await pruneStep(open)).toBe(0)
       async function pruneAfter(ms: number): Promise<number> {
         passedMs += ms
@@ -98,12 +100,15 @@ for (const engine of [POSTGRES, MYSQL, REDIS]) {
       clock.set(0)
       expect(await pruneAfter(MINUTE_MS)).toBe(0)
       expect(await pruneAfter(70 * MINUTE_MS)).toBe(0)
-      expect(await itemsOf(open, { of: 'events', ...PAGE })).toHaveLength(1)
+      expect(await itemsOf(open, { of: 'events', ...PAGE })).toHaveLength(2)
       expect(await admit(open, [eventOf('m')])).toEqual(['duplicate'])
       clock.set(40 * 24 * HOUR_S)
       expect(await pruneAfter(0)).toBe(0)
       expect(await pruneAfter(59 * MINUTE_MS)).toBe(0)
       expect(await pruneAfter(2 * MINUTE_MS)).toBe(1)
+      // What is unsettled stays, however old.
+      expect(await itemsOf(open, { of: 'events', ...PAGE })).toHaveLength(1)
+      expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
     })
 
     test('40 days ahead: makes no message overdue until that has lasted an hour', TIMEOUT, async () => {
