@@ -65,10 +65,9 @@ async function admitted(open: MessageStore, prefix: string): Promise<ReadonlySet
 }
 
 function clusterOf(nodes: readonly RedisServer[]) {
-  const [{ password = '' } = {}] = nodes
   return createCluster({
     rootNodes: nodes.map((node) => ({ url: node.url() })),
-    defaults: { password, socket: { reconnectStrategy: false } },
+    defaults: { password: nodes[0]?.password ?? '', socket: { reconnectStrategy: false } },
   })
 }
 

@@ -79,7 +79,7 @@ export function keepConnected(adapter: Adapter, onEnded: () => void) {
   if (isOwn) connect()
   const stop = watch(
     LOOK_EVERY_MS,
-    async () => adapter.isIdle(),
+    () => Promise.resolve(adapter.isIdle()),
     (isIdle) => {
       if (isIdle && isOwn) connect()
       else if (isIdle && !wasIdle) onEnded()
