@@ -1,10 +1,9 @@
 /** The thread that owns the connection of the local file. It may wait for the disk and for locks without delaying callbacks. */
-import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { replaceCorrupt } from './corrupt.ts'
 import { readPragma } from '../sqlite/connection.ts'
-import { OPENED, sendError, type Reply, type Request } from '../sqlite/messages.ts'
+import { OPENED, sendError, type Ports, type Reply, type Request } from '../sqlite/messages.ts'
 import { fileError } from './file-error.ts'
 import { openLocalDatabase, type FileSettings, type LocalDatabase } from './open.ts'
 import { createRequestTable, type RequestTotals } from './request-table.ts'
@@ -33,17 +32,17 @@ const LOOK_EVERY_MS = 100
  * Returns when the file cannot be opened, which ends the thread. A file that was removed, replaced or corrupt is reported, and
  * another one gets the calls that are not answered.
  */
-export async function serveLocalFile(port: MessagePort, settings: FileSettings): Promise<void> {
-  const send = (reply: Reply): void => port.postMessage([reply])
+export async function serveLocalFile({ requests, replies }: Ports, settings: FileSettings): Promise<void> {
+  const send = (reply: Reply): void => replies.postMessage([reply])
   const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
   const calls: Waiting = { unanswered: [], answerAll() {} }
 
-  function receive(requests: readonly Request[]): void {
-    calls.unanswered.push(...requests)
+  function receive(received: readonly Request[]): void {
+    calls.unanswered.push(...received)
     calls.answerAll()
   }
 
-  port.on('message', receive)
+  requests.on('message', receive)
   try {
     for (let isFirst = true; ; isFirst = false) {
       const { change, ...opened } = await openUncorrupted(settings, report)
@@ -59,7 +58,7 @@ export async function serveLocalFile(port: MessagePort, settings: FileSettings):
       }
     }
   } catch (error) {
-    port.off('message', receive)
+    requests.off('message', receive)
     send({ number: OPENED, error: sendError(fileError(error, settings)) })
   }
 }

@@ -1,6 +1,25 @@
 /** The messages between the main thread and a thread that owns an SQLite connection. */
+import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../public/error-table.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
+
+/** What a thread starts with. */
+export interface ThreadData {
+  /** Selects what the thread does; see worker.ts. */
+  readonly serves: 'store' | 'localFile'
+  /** Plain data for it. */
+  readonly settings: unknown
+  /** Requests have a port of their own: Deno cannot read from `parentPort` without waiting. */
+  readonly requests: MessagePort
+}
+
+/** The ports of a thread. */
+export interface Ports {
+  /** Receives lists of requests. */
+  readonly requests: MessagePort
+  /** Takes lists of replies. */
+  readonly replies: Pick<MessagePort, 'postMessage'>
+}
 
 /** A call of the other thread. */
 export interface Request<Name extends string = string> {

@@ -1,10 +1,10 @@
 /** Starts a thread that owns an SQLite connection, and sends it calls. */
 import { existsSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, Worker } from 'node:worker_threads'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { systemCode } from '../runtime/values.ts'
-import { OPENED, receiveError, type Reply, type Request } from './messages.ts'
+import { OPENED, receiveError, type Reply, type Request, type ThreadData } from './messages.ts'
 
 /** How long a deferred call waits for another one to share its message. */
 const DEFER_MS = 5
@@ -36,11 +36,12 @@ function flagsOfThread(flags: readonly string[]): readonly string[] {
   })
 }
 
-function startWorker(workerData: Pick<ThreadOptions, 'serves' | 'settings'>): Worker {
+function startWorker(workerData: ThreadData): Worker {
   const options = process.env['NODE_OPTIONS']?.match(/(?:[^\s"]|"[^"]*")+/g) ?? []
   try {
     return new Worker(workerFile(), {
       workerData,
+      transferList: [workerData.requests],
       name: `messaging-webhooks ${workerData.serves}`,
       execArgv: [...flagsOfThread(process.execArgv)],
       env: { ...process.env, NODE_OPTIONS: flagsOfThread(options).join(' ') },
@@ -53,18 +54,15 @@ function startWorker(workerData: Pick<ThreadOptions, 'serves' | 'settings'>): Wo
 
 export type Thread = ReturnType<typeof startThread>
 
-interface ThreadOptions {
-  /** Selects what the thread does; see worker.ts. */
-  readonly serves: 'store' | 'localFile'
-  /** Plain data for it. */
-  readonly settings: unknown
+interface ThreadOptions extends Pick<ThreadData, 'serves' | 'settings'> {
   readonly onNotice: (notice: unknown) => void
   readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** Each call resolves to its answer, or rejects with the error that ended the thread. */
 export function startThread({ serves, settings, onNotice, report }: ThreadOptions) {
-  const worker = startWorker({ serves, settings })
+  const { port1: requests, port2 } = new MessageChannel()
+  const worker = startWorker({ serves, settings, requests: port2 })
   let lastNumber = OPENED
   const waiting = new Map<number, Record<'resolve' | 'reject', (value: unknown) => void>>()
   let toSend: Request[] = []
@@ -92,11 +90,11 @@ export function startThread({ serves, settings, onNotice, report }: ThreadOption
   }
 
   function send(): void {
-    const requests = toSend
+    const sent = toSend
     toSend = []
     cancelSending?.()
     cancelSending = undefined
-    worker.postMessage(requests)
+    requests.postMessage(sent)
   }
 
   worker.on('message', (replies: readonly Reply[] | object) => {

@@ -2,18 +2,22 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FileSettings } from '../local-file/open.ts'
 import type { WorkerSettings } from '../stores/sqlite/protocol.ts'
+import type { ThreadData } from './messages.ts'
 
-type Data =
-  | { readonly serves: 'store'; readonly settings: WorkerSettings }
-  | { readonly serves: 'localFile'; readonly settings: FileSettings }
+type Data = ThreadData &
+  (
+    | { readonly serves: 'store'; readonly settings: WorkerSettings }
+    | { readonly serves: 'localFile'; readonly settings: FileSettings }
+  )
 
 if (parentPort === null) throw new Error('This file runs in a worker thread.')
 // Thread.ts starts it with these.
-const data = workerData as Data
+const { requests, ...data } = workerData as Data
+const ports = { requests, replies: parentPort }
 if (data.serves === 'store') {
   const { serveStore } = await import('../stores/sqlite/serve.ts')
-  await serveStore(parentPort, data.settings)
+  await serveStore(ports, data.settings)
 } else {
   const { serveLocalFile } = await import('../local-file/serve.ts')
-  await serveLocalFile(parentPort, data.settings)
+  await serveLocalFile(ports, data.settings)
 }

@@ -4,6 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runProgram } from '../support/program.ts'
 
+/** A consumer that uses the files of SQLite, and what it prints. */
+export const LIFE = 'sqlite-life.mjs'
+export const LIFE_SAYS = `401 204 204 2
+quarantine_waiting
+message.delivered settled,message.failed dead
+["Error: a\\u0000b"]
+1
+`
+
 export interface EmptyProject {
   readonly folder: string
   /** Installs packages, from their folders, tarballs or names. */

@@ -1,7 +1,7 @@
 /** The thread that owns the connection of the store. It may wait for the disk and for locks without delaying callbacks. */
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { OPENED, sendError, type Reply } from '../../sqlite/messages.ts'
+import { OPENED, sendError, type Ports, type Reply } from '../../sqlite/messages.ts'
 import { openDatabase, UNTIMED, type Database } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import {
@@ -16,31 +16,31 @@ import {
 import { watchOthers } from './workers.ts'
 
 /** Returns when the file cannot be opened, which ends the thread. */
-export async function serveStore(port: MessagePort, settings: WorkerSettings): Promise<void> {
-  const send = (...reply: readonly Reply[]): void => port.postMessage(reply)
+export async function serveStore({ requests, replies }: Ports, settings: WorkerSettings): Promise<void> {
+  const send = (...reply: readonly Reply[]): void => replies.postMessage(reply)
   const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
   const calls: Waiting = { unanswered: [], answerAll() {} }
   let worker = settings.worker
 
-  function receive(requests: readonly Request[]): void {
-    calls.unanswered = [...calls.unanswered, ...requests]
+  function receive(received: readonly Request[]): void {
+    calls.unanswered = [...calls.unanswered, ...received]
     calls.answerAll()
   }
 
+  requests.on('message', receive)
   try {
     for (;;) {
       const database = await openDatabase(settings.database)
       const engine = createEngine({ database, retention: settings.retention })
       if (worker !== undefined) engine.workers.enter(worker)
       send({ number: OPENED, value: database.latestNowMs })
-      if (port.listenerCount('message') === 0) port.on('message', receive)
-      await serve({ port, send, calls, database, engine, settings, entered: (own) => (worker = own) })
+      await serve({ requests, send, calls, database, engine, settings, entered: (own) => (worker = own) })
       database.abandon()
       report(new MessagingWebhooksError('store_replaced'))
     }
   } catch (error) {
     // The next call starts another thread, which opens the file again.
-    port.off('message', receive)
+    requests.off('message', receive)
     send({ number: OPENED, error: sendError(error) })
   }
 }
@@ -52,7 +52,7 @@ interface Waiting {
 }
 
 interface Serving {
-  readonly port: MessagePort
+  readonly requests: MessagePort
   readonly send: (...reply: readonly Reply[]) => void
   readonly calls: Waiting
   readonly database: Database
@@ -62,7 +62,7 @@ interface Serving {
 }
 
 /** Answers requests until the file is no longer at its path. The next file gets those of which the answer would be void. */
-function serve({ port, send, calls: waiting, database, engine, settings, entered }: Serving): Promise<void> {
+function serve({ requests, send, calls: waiting, database, engine, settings, entered }: Serving): Promise<void> {
   const calls = createCalls(engine)
   const answer = createAnswering(database, {
     ...calls,
@@ -79,7 +79,7 @@ function serve({ port, send, calls: waiting, database, engine, settings, entered
     waiting.answerAll = () => {
       // After each call for people, calls that arrived meanwhile run first.
       for (;;) {
-        waiting.unanswered = [...waiting.unanswered, ...waitingIn(port)]
+        waiting.unanswered = [...waiting.unanswered, ...waitingIn(requests)]
         const first = waiting.unanswered.filter((request) => !isLast(request))
         const now = first.length > 0 ? first : waiting.unanswered.slice(0, 1)
         if (now.length === 0) return
