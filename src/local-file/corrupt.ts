@@ -34,8 +34,8 @@ function move(from: string, to: string): void {
 
 /** A row keeps its number, and so its place, unless another process has used the number in the new file. */
 const INSERT_EVENT = sql`
-INSERT INTO spool (id, slot, fields, raw, error)
-VALUES (iif(EXISTS (SELECT 1 FROM spool WHERE id = ?1), NULL, ?1), ?2, ?3, ?4, ?5)`
+WITH own (id) AS (VALUES (?)) INSERT INTO spool (id, slot, fields, raw, error)
+SELECT iif(EXISTS (SELECT 1 FROM spool WHERE spool.id = own.id), NULL, own.id), ?, ?, ?, ? FROM own`
 const INSERT_REQUEST = sql`
 INSERT OR IGNORE INTO requests (sequence, digest, class, rank, project, unchecked, arrived, size, fields, raw)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

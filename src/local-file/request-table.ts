@@ -67,7 +67,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const oldest = prepare(sql`SELECT min(arrived) AS arrived FROM requests`)
   const following = prepare(sql`
 SELECT sequence, lower(hex(digest)) AS digest, fields, raw FROM requests
-WHERE sequence > ? AND (?2 IS NULL OR class IN (SELECT value FROM json_each(?2))) ORDER BY sequence`)
+WHERE sequence > ? AND (? OR class IN (SELECT value FROM json_each(?))) ORDER BY sequence`)
   const uncheckedFollowing = prepare(sql`
 SELECT sequence, lower(hex(digest)) AS digest, fields, raw FROM requests
 WHERE sequence > ? AND unchecked = 1 AND coalesce(project, '') IN (SELECT coalesce(value, '') FROM json_each(?))
@@ -195,7 +195,7 @@ SELECT sequence FROM requests WHERE (class = 0) = ? AND rank = ? ORDER BY sequen
       const { after, uncheckedOf, classes } = page
       const rows =
         uncheckedOf === undefined
-          ? following.iterate(after, classes === undefined ? null : JSON.stringify(classes))
+          ? following.iterate(after, Number(classes === undefined), JSON.stringify(classes ?? []))
           : uncheckedFollowing.iterate(after, JSON.stringify(uncheckedOf.map((name) => name ?? null)))
       return rowsOf(rows, page)
     },

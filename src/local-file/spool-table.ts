@@ -58,7 +58,7 @@ WHERE id IN (SELECT value FROM json_each(?))`)
   const last = prepare(sql`SELECT coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = 'spool'`)
   const refusedFrom = prepare(sql`SELECT count(*) AS count FROM spool WHERE id >= ? AND error IS NOT NULL`)
   const holdLease = prepare(sql`
-UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 OR until > ?2 + ${LONGEST_LEASE_MS}`)
+UPDATE relay SET holder = ?, until = ? WHERE holder = ? OR until <= ? OR until > ?`)
   const endLease = prepare(sql`UPDATE relay SET holder = '', until = 0 WHERE holder = ?`)
   const probe = prepare(sql`UPDATE relay SET one = 1`)
   /** For each slot the id of its last event. */
@@ -130,7 +130,8 @@ UPDATE relay SET holder = ?1, until = ?2 + ?3 WHERE holder = ?1 OR until <= ?2 O
       readonly maxBytes: number
     }) {
       return transaction(false, () => {
-        const isHeld = Number(holdLease.run(holder, nowMs, leaseMs).changes) === 0
+        const held = holdLease.run(holder, nowMs + leaseMs, holder, nowMs, nowMs + LONGEST_LEASE_MS)
+        const isHeld = Number(held.changes) === 0
         return { rows: isHeld ? undefined : rowsOf(waiting.iterate(), limit, most), state: state() }
       })
     },

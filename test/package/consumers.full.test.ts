@@ -1,10 +1,10 @@
 /** A small project that installs the packed tarball and uses each of its entries, also in Jest and in CommonJS. */
-import { rename, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
-import { emptyProject, mustRun, pack, type EmptyProject } from './packed.ts'
+import { emptyProject, LIFE, LIFE_SAYS, mustRun, pack, type EmptyProject } from './packed.ts'
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 const TIMEOUT = { timeout: 120_000 }
@@ -93,6 +93,14 @@ describe.each([
         'sqlite true store_unsupported\n',
       )
   })
+})
+
+test('events pass through the spool, the store, its lists and the quarantine on Node 22.13 too', TIMEOUT, async () => {
+  for (const node of [process.execPath, oldestNode]) {
+    await rm(join(project.folder, 'life.db'), { force: true })
+    await rm(join(project.folder, 'life.db-spool'), { force: true, recursive: true })
+    expect(await mustRun(node, ['--disable-warning=ExperimentalWarning', LIFE], project.folder)).toBe(LIFE_SAYS)
+  }
 })
 
 describe('the command line', { timeout: 90_000 }, () => {

@@ -9,7 +9,9 @@ import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Ro
 import { sql, type Sql } from '../../runtime/sql.ts'
 
 export const RECORD_COLUMNS = sql`number, lower(hex(key)) AS key, state, send, ${cut(sql`sent_at`)} AS sent_at, overdue_at`
-export const PAYLOAD_COLUMNS = sql`lower(hex(id)) AS id, ${cut(sql`admitted_at`)} AS admitted_at, record, raw, error`
+/** The error as bytes: old versions of Node, and Deno, end a text at a NUL. */
+export const CONTENT = sql`record, raw, CAST(error AS BLOB) AS error`
+export const PAYLOAD_COLUMNS = sql`lower(hex(id)) AS id, ${cut(sql`admitted_at`)} AS admitted_at, ${CONTENT}`
 export const PAYLOADS_OF = sql`SELECT ${PAYLOAD_COLUMNS} FROM payloads WHERE message = ? ORDER BY seq`
 
 export const FIND = sql`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`
@@ -182,7 +184,7 @@ function payloadColumns(row: Row) {
     admittedAtMs: integer(row, 'admitted_at'),
     record: blob(row, 'record'),
     raw: blob(row, 'raw'),
-    error: textOrNone(row, 'error'),
+    error: blob(row, 'error')?.toString(),
   }
 }
 

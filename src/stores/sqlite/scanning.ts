@@ -8,7 +8,7 @@ import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf } from '../stored.ts'
 import type { Database } from './database.ts'
 import { cut, digestBytes, integer, text, type Row } from './encoding.ts'
-import { FIND, PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
+import { CONTENT, FIND, PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
 import { sql, type Sql } from '../../runtime/sql.ts'
 
 /** Rows of a filtered list per piece. */
@@ -39,13 +39,13 @@ FROM (SELECT seq, admitted_at FROM payloads WHERE seq < ? ORDER BY seq DESC LIMI
   /** Includes dead letters without a payload, so that they can be discarded. */
   const deadLetters = prepare(sql`
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
-  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, record, raw, error
+  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, ${CONTENT}
 FROM dead_letters JOIN records ON number = dead_letters.message
   LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LIMIT ? + 1`)
   const deadLetter = prepare(sql`
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
-  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, record, raw, error
+  ${cut(sql`coalesce(admitted_at, died_at)`)} AS admitted_at, ${CONTENT}
 FROM dead_letters JOIN records ON number = dead_letters.message
   LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE dead_letters.id = ?`)
@@ -131,14 +131,14 @@ WHERE dead_letters.id = ?`)
 }
 
 /**
- * Events of a piece, newest first: from ?1 on and before ?2, with the id ?3 unless it is null, and with one of the needles in each
- * list of ?4. Searches the bytes before reading a row.
+ * Events of a piece, newest first: from a number on and before another, with an id unless it is null, and with one of the needles
+ * in each list. Searches the bytes before reading a row.
  */
 const EVENTS = sql`
 SELECT CAST(seq AS TEXT) AS place, ${PAYLOAD_COLUMNS}, ${RECORD_COLUMNS} FROM payloads NOT INDEXED
   JOIN records ON number = message
-WHERE seq >= ?1 AND seq < ?2 AND (?3 IS NULL OR id = ?3) AND NOT EXISTS (
-  SELECT 1 FROM json_each(?4) AS list WHERE NOT EXISTS (
+WHERE seq >= ? AND seq < ? AND id = coalesce(?, id) AND NOT EXISTS (
+  SELECT 1 FROM json_each(?) AS list WHERE NOT EXISTS (
     SELECT 1 FROM json_each(list.value) AS needle WHERE instr(record, CAST(needle.value AS BLOB)) > 0))
 ORDER BY seq DESC`
 
