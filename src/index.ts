@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks
  */
+import './runtime/supported-node.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export type { EventHandler, Receiver, ReceiverStats } from './receiver/surface.ts'
 export type { ReceiverOptions } from './receiver/options.ts'

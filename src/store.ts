@@ -4,6 +4,7 @@
  *
  * @module messaging-webhooks/store
  */
+import './runtime/supported-node.ts'
 export type {
   Awaitable,
   MessageStore,

@@ -21,7 +21,7 @@ export const EXIT_CODES = {
   refused: { code: 4, when: '`trigger`: an answer differs from that of a correct receiver.' },
   unanswered: { code: 5, when: '`trigger`: an expected answer is missing.' },
   notFound: { code: 6, when: '`events`, `dead-letters`: the id does not exist.' },
-  unsupported: { code: 7, when: 'This Node.js has no SQLite.' },
+  unsupported: { code: 7, when: 'This Node.js is too old, or has no SQLite.' },
   unwell: { code: 8, when: '`doctor`: found a problem or a warning.' },
   interrupted: { code: 130, when: '`trigger`: interrupted by Ctrl+C.' },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly when: string }>>

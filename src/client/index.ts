@@ -4,6 +4,7 @@
  *
  * @module messaging-webhooks/client
  */
+import '../runtime/supported-node.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 
 import { pause, retryDelayMs } from '../runtime/clock.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/emulator
  */
+import '../runtime/supported-node.ts'
 import http from 'node:http'
 import { withLastResort, listenOn } from './http.ts'
 import { checkName, checkOptions } from '../runtime/check-options.ts'

@@ -1,5 +1,6 @@
 /** Repeatable random numbers. Each is derived from its purpose, so that no draw depends on earlier ones. */
-import { createHash, hash } from 'node:crypto'
+// Not by name: see src/messages/order.ts.
+import * as crypto from 'node:crypto'
 
 /** Determines the random choices of a run. */
 export type Seed = number | string
@@ -13,7 +14,8 @@ const BYTES = 6
 
 export function drawsOf(seed: Seed, ...about: Labels): Draw {
   const prefix = JSON.stringify([seed, ...about])
-  return (what) => createHash('sha256').update(prefix).update(what).digest().readUIntBE(0, BYTES) / 2 ** (8 * BYTES)
+  return (what) =>
+    crypto.createHash('sha256').update(prefix).update(what).digest().readUIntBE(0, BYTES) / 2 ** (8 * BYTES)
 }
 
 /** A number from 0 to 1, excluding 1. */
@@ -44,5 +46,5 @@ export function drawUuid(seed: Seed, ...labels: Labels): string {
 
 /** 64 hexadecimal digits. */
 export function drawHex(seed: Seed, ...labels: Labels): string {
-  return hash('sha256', JSON.stringify([seed, ...labels]))
+  return crypto.hash('sha256', JSON.stringify([seed, ...labels]))
 }

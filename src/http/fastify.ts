@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/fastify
  */
+import '../runtime/supported-node.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { ProofPolicy } from '../public/callback.ts'

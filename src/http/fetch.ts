@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/fetch
  */
+import '../runtime/supported-node.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { checkMount, type MountOptions } from './check-request.ts'
 import type { RequestReceiver } from './request.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/lambda
  */
+import '../runtime/supported-node.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { CallbackKind } from '../public/events.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/inspector
  */
+import '../runtime/supported-node.ts'
 export { inspector } from './create.ts'
 export type {
   AuditEntry,

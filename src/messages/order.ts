@@ -6,7 +6,8 @@
  * Timestamps have whole seconds, so ties are common. The lifecycle breaks them, then the identity, never the arrival. Chat-app
  * callbacks carry no event time, so the lifecycle comes first for them.
  */
-import { hash } from 'node:crypto'
+// Not by name: Node.js 18 has no `hash`, and linking would fail before `supported-node.ts` says what is needed.
+import * as crypto from 'node:crypto'
 import type { CallbackKind, DeliveryFailure, ReportType } from '../public/events.ts'
 import type { EventRecord, Place, Repetitions, Report } from './event-record.ts'
 
@@ -259,7 +260,7 @@ function digest(fields: readonly (string | undefined)[]): string {
   let joined = ''
   for (const field of fields) joined += field === undefined ? '-' : `${field.length}:${field}`
   // UTF-8 maps all lone surrogates to one character, so hash text with lone surrogates as UTF-16.
-  const hex = hash('sha256', joined.isWellFormed() ? joined : Buffer.from(joined, 'utf16le'), 'hex')
+  const hex = crypto.hash('sha256', joined.isWellFormed() ? joined : Buffer.from(joined, 'utf16le'), 'hex')
   // Copy the digits. A slice would keep the whole digest alive as long as a store keeps the identity.
   digits.write(hex, 'latin1')
   return digits.toString('latin1')

@@ -4,6 +4,7 @@
  *
  * @module messaging-webhooks/otel
  */
+import '../runtime/supported-node.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   context,

@@ -14,6 +14,10 @@ export const THROWN = {
     'An option or argument is invalid.',
     'The message names it and what is expected. Nothing was done.',
   ],
+  node_unsupported: [
+    'This package does not run on this version of Node.js.',
+    'Use Node.js 22.13 or later.',
+  ],
   pattern_unknown: [
     'The event type or the handler is invalid.',
     'Use an event type or a family, or `onAny` for all events.',

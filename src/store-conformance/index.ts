@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/store-conformance
  */
+import '../runtime/supported-node.ts'
 import { z } from 'zod'
 import { checkOptions, functionLike, textOf, wholeNumberFrom } from '../runtime/check-options.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/testing
  */
+import '../runtime/supported-node.ts'
 export { callback, callbackFor, type CallbackEvent, type CallbackFields } from './callbacks.ts'
 export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './callbacks.ts'
 export { deliver, type Delivered, type DeliverOptions } from './deliver.ts'

@@ -8,6 +8,8 @@ import { emptyProject, LIFE, LIFE_SAYS, mustRun, pack, type EmptyProject } from 
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 const TIMEOUT = { timeout: 120_000 }
+/** The first lacks names that modules import. */
+const TOO_OLD = ['18.20', '20', '22.11'] as const
 
 let project: EmptyProject
 let oldestNode: string
@@ -15,7 +17,8 @@ let oldestNode: string
 beforeAll(async () => {
   project = await emptyProject()
   const others = ['zod@4', 'fast-check@4', '@opentelemetry/api@1.9.0', 'jest@30', 'supertest@7']
-  await project.install(await pack(project.folder), ...others, '@types/node@24', 'node22@npm:node@22.13')
+  const nodes = ['node22@npm:node@22.13', ...TOO_OLD.map((version) => `node${version}@npm:node@${version}`)]
+  await project.install(await pack(project.folder), ...others, '@types/node@24', ...nodes)
   oldestNode = join(project.folder, 'node_modules/node22/bin/node')
 }, 300_000)
 
@@ -101,6 +104,29 @@ test('events pass through the spool, the store, its lists and the quarantine on 
     await rm(join(project.folder, 'life.db-spool'), { force: true, recursive: true })
     expect(await mustRun(node, ['--disable-warning=ExperimentalWarning', LIFE], project.folder)).toBe(LIFE_SAYS)
   }
+})
+
+describe.each(TOO_OLD)('Node %s', (version) => {
+  const node = () => join(project.folder, `node_modules/node${version}/bin/node`)
+  const says = new RegExp(`This is Node\\.js ${version}\\..*Use Node\\.js 22\\.13 or later`)
+
+  test('is refused by each entry, in ES modules and with require', TIMEOUT, async () => {
+    const lines = (await mustRun(node(), ['each-entry.cjs'], project.folder)).trim().split('\n')
+    expect(lines).toEqual([expect.stringMatching(/^node_unsupported: /)])
+    expect(lines[0]).toMatch(says)
+  })
+
+  test('is refused by the command line, without a stack', async () => {
+    const bin = join(project.folder, 'node_modules/.bin/messaging-webhooks')
+    const { code, stdout, stderr } = await runProgram(node(), [bin, 'doctor', '--help'], { cwd: project.folder })
+    expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
+    expect(stderr).toMatch(/^error: .*\n$/)
+    expect(stderr).toMatch(says)
+  })
+})
+
+test('Node 22.13 loads each entry', TIMEOUT, async () => {
+  expect(await mustRun(oldestNode, ['each-entry.cjs'], project.folder)).toBe('loaded\n')
 })
 
 describe('the command line', { timeout: 90_000 }, () => {

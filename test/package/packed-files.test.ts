@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readMarkdown, readProjectFile } from '../../docs/markdown.ts'
 import { createReceiver as fromSource } from '../../src/index.ts'
+import { ERRORS } from '../../src/public/error-table.ts'
 import { mustRun, pack } from './packed.ts'
 
 const MANIFEST: unknown = JSON.parse(readProjectFile('package.json'))
@@ -71,4 +72,11 @@ test('each entry point names its source, which tests, types, unused exports and 
       built.replace('./dist/', './src/').replace(/\.js$/, '.ts'),
     ])
   }
+})
+
+test('the oldest Node is the same in package.json, in the check at import and in its error', () => {
+  const { engines } = z.object({ engines: z.object({ node: z.string() }) }).parse(MANIFEST)
+  const oldest = engines.node.replace('>=', '')
+  expect(readProjectFile('src/runtime/supported-node.ts')).toContain(`= [${oldest.replace('.', ', ')}] as const`)
+  expect(ERRORS.node_unsupported[1]).toBe(`Use Node.js ${oldest} or later.`)
 })

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/mysql
  */
+import '../../runtime/supported-node.ts'
 import type { Store } from '../../inbox/store.ts'
 import { migrationsText } from './migrations.ts'
 import { findMigrations, openMysql } from './open.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/postgres
  */
+import '../../runtime/supported-node.ts'
 import type { Store } from '../../inbox/store.ts'
 import type { Migrated } from '../sql/connecting.ts'
 import { reachOnce } from './connections.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/redis
  */
+import '../../runtime/supported-node.ts'
 import { checkOptions } from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/retention.ts'

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/sqlite
  */
+import '../../runtime/supported-node.ts'
 import { checkOptions } from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
 import { canShare } from '../../sqlite/connection.ts'
