@@ -150,7 +150,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'an event that arrives or becomes due while several callers claim is found by the next claim, whoever makes it',
+    name: 'an event that arrives or becomes due while several callers claim is found by the next claim of any caller',
     async run({ open, openAnother, capabilities }) {
       const other = capabilities.shared ? await openAnother() : open
       async function dispatchSome(caller: MessageStore<object>): Promise<void> {
