@@ -1,8 +1,9 @@
-/** Writes the tables of the pages that come from the code's constants: `npm run docs:tables`. */
+/** Writes what comes from the code's constants, the tables of the pages and `openapi.json`: `npm run docs:tables`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
 import { GENERATED_TABLES } from './tables.ts'
 import { ROOT } from './markdown.ts'
+import { OPENAPI_FILE, openApiText } from './openapi.ts'
 import { withTables } from './with-tables.ts'
 
 for (const page of new Set(GENERATED_TABLES.map((table) => table.page))) {
@@ -13,3 +14,4 @@ for (const page of new Set(GENERATED_TABLES.map((table) => table.page))) {
   )
   writeFileSync(path, await format(text, { ...(await resolveConfig(path)), filepath: path }))
 }
+writeFileSync(`${ROOT}${OPENAPI_FILE}`, await openApiText())

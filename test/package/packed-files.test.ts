@@ -1,4 +1,4 @@
-/** The packed files: pages whose links lead somewhere, and the addresses that registries show. */
+/** The packed files: pages whose links lead somewhere, entry points that are files, and the addresses that registries show. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,6 +11,8 @@ import { ERRORS } from '../../src/public/error-table.ts'
 import { mustRun, pack } from './packed.ts'
 
 const MANIFEST: unknown = JSON.parse(readProjectFile('package.json'))
+const entry = z.record(z.string(), z.unknown())
+const { exports: EXPORTS } = z.object({ exports: z.record(z.string(), entry.or(z.string())) }).parse(MANIFEST)
 
 let folder: string
 
@@ -43,6 +45,12 @@ test('the packed types are those that an entry point leads to, and have the doc 
   expect(existsSync(at('receiver/signals.d.ts'))).toBe(false)
 })
 
+test('the entry points that are files are packed', () => {
+  const files = Object.values(EXPORTS).filter((each) => typeof each === 'string')
+  expect(files).toEqual(['./openapi.json', './package.json'])
+  expect(files.filter((path) => !existsSync(join(folder, 'package', path)))).toEqual([])
+})
+
 test('package.json has the repository, the homepage and the issues at one address', () => {
   const { repository, homepage, bugs } = z
     .object({
@@ -61,9 +69,7 @@ test('a test that imports the package runs its sources, not the last build', () 
 })
 
 test('each entry point names its source, which tests, types, unused exports and the API pages are made from', () => {
-  const entry = z.record(z.string(), z.unknown())
-  const { exports } = z.object({ exports: z.record(z.string(), entry.or(z.string())) }).parse(MANIFEST)
-  const entries = Object.values(exports).filter((each) => typeof each !== 'string')
+  const entries = Object.values(EXPORTS).filter((each) => typeof each !== 'string')
   expect(entries.length).toBeGreaterThan(10)
   for (const each of entries) {
     const built = z.string().parse(each['default'])
