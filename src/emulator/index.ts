@@ -16,6 +16,7 @@ import { createControlApp, type Controlled } from './control.ts'
 import { createJournal, type OtpEntry } from './journal.ts'
 import { createLifecycle, createAccept } from './lifecycle.ts'
 import type { Channel } from './not-shown.ts'
+import { openApiApp } from './openapi.ts'
 import {
   idleSchema,
   apiKeySchema,
@@ -207,7 +208,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const controlApp = createControlApp(controlled, settings.controlToken)
 
   const server = http.createServer(
-    withLastResort((request, response) => controlApp(request, response, () => app(request, response))),
+    withLastResort((request, response) =>
+      openApiApp(request, response, () => controlApp(request, response, () => app(request, response))),
+    ),
   )
 
   return {

@@ -26,8 +26,8 @@ export interface Emulator {
   /** Middleware with the send endpoint. Passes other paths to `next`, or answers 404 without one. */
   readonly app: EmulatorApp
   /**
-   * Serves `app` and the control API (`CONTROL_ROUTES`), by default on 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`:
-   * `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
+   * Serves `app`, the control API (`CONTROL_ROUTES`) and the OpenAPI document of the service (`/openapi.json`), by default on
+   * 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`: `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
    */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
   /** Stops at once: aborts pending requests and drops scheduled ones. */

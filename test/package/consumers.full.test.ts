@@ -46,7 +46,7 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 240_000
       'main.cjs': 'function string\n',
       'entries.cjs': 'true 0 string\n',
       'conformance.mjs': 'true true sqlite function\n',
-      'emulator.mjs': '200 message.delivered 1\n',
+      'emulator.mjs': '200 message.delivered 1 200\n',
       'otel.mjs': '204 m-1 undefined\n',
     }
     for (const node of [process.execPath, oldestNode])

@@ -1,4 +1,4 @@
-// The entry of the emulator: a message that is sent, and its report at the receiver.
+// The entry of the emulator: a message that is sent, its report at the receiver, and the OpenAPI document.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
@@ -19,10 +19,11 @@ server.listen(0, '127.0.0.1', async () => {
   const { url } = await emulator.listen()
   const query = new URLSearchParams({ project: 'My Shop', apiKey: 'k', to: '999100000000', message: 'Hello' })
   const { status } = await fetch(`${url}/v1/messaging?${query}`)
+  const document = await fetch(`${url}/openapi.json`)
   await emulator.idle({ deadlineMs: 60_000 })
   await receiver.drain({ deadlineMs: 60_000 })
   const { callbacks }: EmulatorReport = emulator.report()
-  console.log(status, handled.join(), callbacks.accepted)
+  console.log(status, handled.join(), callbacks.accepted, document.status)
   await emulator.close()
   server.close()
   await receiver.close()
