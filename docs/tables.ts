@@ -32,6 +32,7 @@ import { LOG_CODES } from './log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
+import { OPENAPI_TABLES } from './openapi-tables.ts'
 import { OPTIONS, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
@@ -227,6 +228,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,
+  ...OPENAPI_TABLES,
   GLOSSARY,
 ]
 

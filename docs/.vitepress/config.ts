@@ -1,6 +1,9 @@
 /** The site of the documentation: `npm run docs` serves it, `npm run docs:build` builds it. Both write `api/` first. */
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { defineConfig, type DefaultTheme } from 'vitepress'
 
+const OPENAPI_FILE = 'openapi.json'
 const REPOSITORY = 'https://github.com/messaging-webhooks/messaging-webhooks'
 
 const GUIDES: DefaultTheme.SidebarItem[] = [
@@ -74,6 +77,7 @@ const REFERENCE: DefaultTheme.SidebarItem[] = [
   { text: 'Command line', link: '/reference/command-line' },
   { text: 'Client', link: '/reference/client' },
   { text: 'Emulator', link: '/reference/emulator' },
+  { text: 'OpenAPI', link: '/reference/openapi' },
   { text: 'Findings of the doctor', link: '/reference/doctor' },
   { text: 'Fields of the vectors', link: '/reference/vectors' },
   { text: 'SQL of the Postgres store', link: '/reference/sql' },
@@ -96,6 +100,8 @@ export default defineConfig({
   // No icon, and no request for one.
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   srcExclude: ['.vitepress/**'],
+  // Tools load the document from the site.
+  buildEnd: ({ srcDir, outDir }) => copyFileSync(join(srcDir, '..', OPENAPI_FILE), join(outDir, OPENAPI_FILE)),
   rewrites: { 'README.md': 'index.md', 'api/README.md': 'api/index.md' },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -109,8 +115,9 @@ export default defineConfig({
           for (const { children } of tokens)
             for (const child of children ?? []) {
               const href = child.type === 'link_open' ? child.attrGet('href') : null
-              if (href?.startsWith(outside) === true)
-                child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
+              const path = href?.startsWith(outside) === true ? href.slice(outside.length) : undefined
+              if (path === undefined) continue
+              child.attrSet('href', path === OPENAPI_FILE ? `/${path}` : `${REPOSITORY}/blob/main/${path}`)
             }
         },
       )
