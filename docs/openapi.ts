@@ -6,7 +6,7 @@ import { format } from 'prettier'
 import { jsonSchemaOf, referenceTo, SCHEMAS, SEND_FIELDS } from './openapi-schemas.ts'
 
 /** From the project's root. */
-export const OPENAPI_FILE = 'openapi.json'
+export const OPENAPI_FILE = 'docs/openapi.json'
 
 const json = (...names: readonly string[]) => {
   const [schema, ...more] = names.map((name) => ({ $ref: referenceTo(name) }))

@@ -101,7 +101,7 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   srcExclude: ['.vitepress/**'],
   // Tools load the document from the site.
-  buildEnd: ({ srcDir, outDir }) => copyFileSync(join(srcDir, '..', OPENAPI_FILE), join(outDir, OPENAPI_FILE)),
+  buildEnd: ({ srcDir, outDir }) => copyFileSync(join(srcDir, OPENAPI_FILE), join(outDir, OPENAPI_FILE)),
   rewrites: { 'README.md': 'index.md', 'api/README.md': 'api/index.md' },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -115,9 +115,8 @@ export default defineConfig({
           for (const { children } of tokens)
             for (const child of children ?? []) {
               const href = child.type === 'link_open' ? child.attrGet('href') : null
-              const path = href?.startsWith(outside) === true ? href.slice(outside.length) : undefined
-              if (path === undefined) continue
-              child.attrSet('href', path === OPENAPI_FILE ? `/${path}` : `${REPOSITORY}/blob/main/${path}`)
+              if (href?.startsWith(outside) === true)
+                child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
             }
         },
       )

@@ -8,10 +8,10 @@ export const openApiApp: EmulatorApp = (request, response, next) => {
   if (path !== '/openapi.json') next?.()
   else if (request.method === 'GET' || request.method === 'HEAD')
     response.writeHead(200, { 'content-type': 'application/json' }).end(readDocument())
-  else reply(response, 405, { message: 'Method not allowed.' }, { allow: 'GET, HEAD', connection: 'close' })
+  else reply(response, 405, { message: 'Method not allowed.' }, { allow: 'GET, HEAD' })
 }
 
 /** A file of the package, as far from `src/` as from `dist/`. */
 function readDocument(): Buffer {
-  return readFileSync(new URL('../../openapi.json', import.meta.url))
+  return readFileSync(new URL('../../docs/openapi.json', import.meta.url))
 }

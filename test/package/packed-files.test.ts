@@ -47,7 +47,7 @@ test('the packed types are those that an entry point leads to, and have the doc 
 
 test('the entry points that are files are packed', () => {
   const files = Object.values(EXPORTS).filter((each) => typeof each === 'string')
-  expect(files).toEqual(['./openapi.json', './package.json'])
+  expect(files).toEqual(['./docs/openapi.json', './package.json'])
   expect(files.filter((path) => !existsSync(join(folder, 'package', path)))).toEqual([])
 })
 
