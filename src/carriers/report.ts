@@ -95,9 +95,12 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
   }
 }
 
-/** Whether a body names a message in a field that the service documents. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
-export function namesMessage(fields: Fields): boolean {
-  return smsDeliverySchema.safeParse(fields).success || chatAppDeliverySchema.safeParse(fields).success
+/** The message that a body names in a field that the service documents. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
+export function messageNamedIn(fields: Fields, bodyText: () => string): string | undefined {
+  const sms = smsDeliverySchema.safeParse(fields)
+  if (sms.success) return readId(sms.data.messageId, 'messageId', bodyText).messageId
+  const chatApp = chatAppDeliverySchema.safeParse(fields)
+  return chatApp.success ? readId(chatApp.data.statuses.message_id, 'message_id', bodyText).messageId : undefined
 }
 
 const SMS_FIELDS: ReadonlySet<string> = new Set(['authKey', ...Object.keys(smsDeliverySchema.shape)])

@@ -73,7 +73,7 @@ export interface ListEventsOptions {
   /** Range of `at`: `from` is inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  /** The exact message id, or the recipient with or without a leading plus. */
+  /** The exact message id, also that of an `unrecognized` event, or the recipient with or without a leading plus. */
   readonly about?: string | undefined
 }
 

@@ -64,7 +64,7 @@ function isAboutRecords({ types, project, channel, carrier, about }: EventFilter
 
 function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean): boolean {
   const { types, project, channel, carrier, about } = filter
-  const { report } = record
+  const { report, messageId } = record
   return (
     (types === undefined ||
       types.includes(typeOfRecord(record)) ||
@@ -72,7 +72,7 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
     (project === undefined || record.project === project) &&
     (channel === undefined || report?.channel === channel) &&
     (carrier === undefined || report?.carrier === carrier) &&
-    (about === undefined || about.some((one) => report?.messageId === one || report?.recipient === one))
+    (about === undefined || about.some((one) => [messageId, report?.messageId, report?.recipient].includes(one)))
   )
 }
 

@@ -7,7 +7,7 @@ import {
   isExactText,
   isPlainReport,
   isWordGuessed,
-  namesMessage,
+  messageNamedIn,
   normaliseStatus,
   readReport,
   readTimestamp,
@@ -176,9 +176,13 @@ function bodyEvent(
   const { body, masked, arrivedAtMs } = callback
   const { seconds, anomaly } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
   const record = recordOf(callback, seconds, anomaly === undefined ? [] : [anomaly])
-  if (problem !== undefined) record.problem = problem
+  const messageId = body.fields && messageNamedIn(body.fields, () => textOf(body.bytes))
+  if (problem !== undefined) {
+    record.problem = problem
+    if (messageId !== undefined) record.messageId = messageId
+  }
   return {
-    ...identityOfBody(callback, options, seconds, report),
+    ...identityOfBody(callback, options, { timestamp: seconds, messageId }, report),
     ...NO_PLACE,
     reorderWaitMs: 0,
     record,
@@ -190,7 +194,7 @@ function bodyEvent(
 function identityOfBody(
   callback: ProvenCallback,
   { dedupeKey, toleranceSeconds }: NewEventOptions,
-  timestamp: number | undefined,
+  { timestamp, messageId }: Pick<DedupeKeyInput, 'timestamp' | 'messageId'>,
   report: ReportPayload | undefined,
 ): Pick<NewEvent, 'id' | 'messageKey' | 'repeats'> {
   const { kind, body, scope, project, signedAt, arrivedAtMs } = callback
@@ -202,7 +206,7 @@ function identityOfBody(
   const identity = bodyIdentity({
     project: scope ?? project,
     bodyDigest: digestWithoutAuthKeys(body),
-    isDistinct: timestamp !== undefined || (body.fields !== undefined && namesMessage(body.fields)),
+    isDistinct: timestamp !== undefined || messageId !== undefined,
     signedAt,
     arrivedAtMs,
     toleranceSeconds,

@@ -151,7 +151,7 @@ export interface EventFilter {
   readonly project?: string | undefined
   readonly channel?: string | undefined
   readonly carrier?: string | undefined
-  /** The message id or the recipient equals one of these. */
+  /** The message id, also of an `unrecognized` event, or the recipient equals one of these. */
   readonly about?: readonly string[] | undefined
   readonly states?: readonly EventState[] | undefined
   /** `atMs` is at or after `fromMs` and before `toMs`. */

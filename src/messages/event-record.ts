@@ -101,6 +101,8 @@ export const RARE_FIELDS = {
 /** What a store keeps of an event beside its body: which callback it is, when and how it was proved, and its report. */
 export interface EventRecord extends FieldsOf<typeof EVENT_FIELDS>, Partial<FieldsOf<typeof RARE_FIELDS>> {
   readonly report?: Report
+  /** With a problem: the message that the body names. The event is not a report of it. */
+  readonly messageId?: string
 }
 
 /**
@@ -201,7 +203,7 @@ function parse(json: Uint8Array | undefined): unknown {
   }
 }
 
-const EVENT_OPTIONAL = { ...RARE_FIELDS, report: isReport }
+const EVENT_OPTIONAL = { ...RARE_FIELDS, report: isReport, messageId: isText }
 
 export function isEventRecord(value: unknown): value is EventRecord {
   return hasFields(value, EVENT_FIELDS, EVENT_OPTIONAL)
