@@ -7,9 +7,11 @@ import { filledPage } from '../inbox/lists.ts'
 import { EVENT_STATES } from '../messages/views.ts'
 import { messageKey } from '../messages/order.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
+import { show as showRequest } from '../quarantine/surface.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { command, commandGroup, flag, JSON_LINE, JSON_LINES, oneOf, readBy, repeatable, CliError } from './command.ts'
 import { failureWords, keptIn, printDetails, printPage, standingOf, subjectOf } from './event-text.ts'
+import { refusedAbout, refusedRows } from './refused.ts'
 import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
 import { shown, type Colours } from './terminal.ts'
 
@@ -72,13 +74,14 @@ const state = command({
     json: JSON_LINE,
   },
   run: ({ project, json, ...flags }, terminal, [messageId = '']) =>
-    onStore(flags, terminal, async (store) => {
-      const { print, printJson, printRows, colours } = terminal
+    onStore(flags, terminal, async (store, { spoolFolder }) => {
+      const { print, printJson, printRows, note, colours } = terminal
       const [record] = await store.run([{ do: 'read', key: messageKey(project, messageId) }])
       const stored = record && latestOf(record)
       const latest = stored && messageState(stored)
       const reports = await keptIn(store).events.ofMessage(messageId, { project })
-      if (latest === undefined && reports.length === 0)
+      const refused = await refusedAbout(spoolFolder, { messageId, project }, terminal)
+      if (latest === undefined && reports.length + refused.length === 0)
         throw new CliError(
           'notFound',
           `There is no message ${shown(messageId)}${project === undefined ? '' : ` in project ${shown(project)}`}.`,
@@ -87,7 +90,8 @@ const state = command({
             : 'A receiver without `projects` stores messages by id only: omit --project.',
         )
       if (json) {
-        printJson({ messageId, project, latest, reports })
+        const masked = refused.map((request) => showRequest(request, { reveal: false, secrets: [] }))
+        printJson({ messageId, project, latest, reports, refused: masked })
         return
       }
       if (latest !== undefined) {
@@ -100,8 +104,15 @@ const state = command({
         ]
         print(`${colours.bold('latest')}  ${shown(words.filter((word) => word !== undefined).join('  '))}`)
       }
-      print(colours.bold('reports in order'))
-      printRows(rowsOf(reports, colours), '  ')
+      if (reports.length > 0) {
+        print(colours.bold('reports in order'))
+        printRows(rowsOf(reports, colours), '  ')
+      }
+      if (refused.length > 0) {
+        print(colours.bold('refused requests that name it, without a valid proof'))
+        printRows(refusedRows(refused, colours), '  ')
+        note('`messaging-webhooks quarantine reverify` verifies refused requests again.')
+      }
     }),
 })
 

@@ -3,11 +3,9 @@ import { z } from 'zod'
 import { createLocalFile } from '../local-file/local-file.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import { CARRIERS, type Carrier } from '../public/events.ts'
-import type { KeptRequest } from '../quarantine/request.ts'
 import { storedPages } from '../quarantine/stored.ts'
 import { show } from '../quarantine/surface.ts'
 import { createReceiver } from '../receiver/receiver.ts'
-import { isRecord } from '../runtime/values.ts'
 import {
   command,
   commandGroup,
@@ -20,8 +18,9 @@ import {
   toggle,
   usage,
 } from './command.ts'
+import { refusedRows } from './refused.ts'
 import { storeOf, STORE_FLAGS } from './stores.ts'
-import { count, shown, type Colours, type Terminal } from './terminal.ts'
+import { count, shown, type Terminal } from './terminal.ts'
 
 const text = z.string().optional()
 const FOLDER_FLAG = {
@@ -53,7 +52,7 @@ const list = command({
       listed += page.requests.length
       unreadable += page.unreadable
       if (json) for (const request of page.requests) terminal.printJson(show(request, { reveal: false, secrets: [] }))
-      else terminal.printRows(rowsOf(page.requests, terminal.colours))
+      else terminal.printRows(refusedRows(page.requests, terminal.colours))
     }
     if (listed === 0) terminal.note('The quarantine is empty.')
     if (unreadable > 0) terminal.note(`${count(unreadable, 'request')} could not be read.`)
@@ -134,23 +133,4 @@ export const { define } = commandGroup(
 function folderBeside(spoolFolder: string | undefined): string {
   if (spoolFolder !== undefined) return spoolFolder
   throw usage('No folder was given.', 'Pass --folder: `quarantine.folder` of the receiver, or its `spool`.')
-}
-
-function rowsOf(requests: readonly KeptRequest[], { dim, red }: Colours): readonly (readonly string[])[] {
-  return requests.map((request) => {
-    const { id, class: name, arrivedAt, kind, code, payload } = show(request, { reveal: false, secrets: [] })
-    const about = [kind, textIn(payload, 'project'), textIn(payload, 'messageId')].filter((part) => part !== undefined)
-    return [id.slice(0, 12), dim(arrivedAt.toISOString()), name, red(code), about.map(shown).join('  ')]
-  })
-}
-
-/** What the body claims. It is not verified. */
-function textIn(payload: Readonly<Record<string, unknown>> | undefined, name: string): string | undefined {
-  const value = payload?.[name] ?? (name === 'messageId' ? chatAppId(payload) : undefined)
-  return typeof value === 'string' ? value : undefined
-}
-
-function chatAppId(payload: Readonly<Record<string, unknown>> | undefined): unknown {
-  const statuses = payload?.['statuses']
-  return isRecord(statuses) ? statuses['message_id'] : undefined
 }

@@ -129,6 +129,21 @@ export interface Quarantine {
   clear(): void
 }
 
+/** What the body of a request claims to be about. Nothing proves it. */
+export function claimsIn({ payload = {} }: Pick<QuarantinedRequest, 'payload'>) {
+  const { messageId, project, statuses } = payload
+  const inChatApp = isRecord(statuses) ? statuses : {}
+  return {
+    messageId: textIn(messageId ?? inChatApp['message_id']),
+    project: textIn(project),
+    recipient: textIn(inChatApp['recipient']),
+  }
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
+
 const MASKED = '***'
 
 /** Omits the proofs and masks every key: first by name, because a key may be unknown here, then `secrets` by value. */
