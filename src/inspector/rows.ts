@@ -27,6 +27,7 @@ export function rowOf(stored: Known, typeOf: Inspection['typeOf']) {
   const seconds = record && knownTime(record)
   return {
     ...known,
+    messageId: known.messageId ?? record?.messageId,
     id,
     outcome: outcomeOf(stored),
     late,
@@ -120,7 +121,7 @@ function sentState(stored: StoredExpectation): SentState {
   if (isPendingSend(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'
   const finals = finalsOf(stored)
-  if (expectation.repeated === true && finals.every(({ report }) => report?.type === 'message.failed'))
+  if (expectation.repeatedAtMs !== undefined && finals.every(({ report }) => report?.type === 'message.failed'))
     return 'repeated'
   if (finals.length > 0) return 'ended'
   return wasOverdue ? 'overdue' : 'waiting'

@@ -63,8 +63,8 @@ const SEND_NAMELESS = {
   previousKey: isText,
   /** Set if the reports of the message cannot be read, so that no final report is expected. */
   unreported: isTrue,
-  /** A repetition was sent, so no final report of this one is expected. */
-  repeated: isTrue,
+  /** A repetition was sent, so no final report of this one is expected. The repetition is listed at this time. */
+  repeatedAtMs: isTime,
 }
 
 const SEND_OPTIONAL = { ...SEND_NAMED, ...SEND_NAMELESS }

@@ -84,10 +84,13 @@ export function createAccounts(open: () => Promise<MessageStore<object>>) {
 
 /** A repeated message is represented by its repetition. */
 function isOutstanding(found: StoredExpectation): boolean {
-  const { refused, repeated, unreported } = found.expectation
+  const { refused, repeatedAtMs, unreported } = found.expectation
   if (unreported === true) return false
   return (
-    refused === undefined && repeated === undefined && !isPendingSend(found.expectation) && finalsOf(found).length === 0
+    refused === undefined &&
+    repeatedAtMs === undefined &&
+    !isPendingSend(found.expectation) &&
+    finalsOf(found).length === 0
   )
 }
 

@@ -125,7 +125,7 @@ function outcomeOf(found: StoredExpectation): Outcome {
   }
   const failures = ends.filter(isFailure)
   // A transient failure is why a message was sent again, so a later success does not contradict it.
-  const isAfterAll = expectation.repeated === true && !isFailure(last) && failures.every(isTransient)
+  const isAfterAll = expectation.repeatedAtMs !== undefined && !isFailure(last) && failures.every(isTransient)
   if (failures.length > 0 && failures.length < ends.length && !isAfterAll) return { state: 'contradictory' }
   if (isFailure(last)) return { state: 'failed', cause: failureOf(last).cause }
   return { state: last.type === 'message.read' ? 'read' : 'delivered' }

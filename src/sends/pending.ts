@@ -32,7 +32,7 @@ export async function endPendingSends(store: MessageStore<object>, pending: read
     const { previousKey: key } = expectation
     const previous = key === undefined ? undefined : await findSend(store, key)
     if (key !== undefined && previous !== undefined)
-      repeated.push({ do: 'endSend', key, rest: { ...previous.expectation, repeated: true } })
+      repeated.push({ do: 'endSend', key, rest: { ...previous.expectation, repeatedAtMs: listedAt(expectation) } })
   }
   // Before the send itself: if this fails, the send is still pending, and its later completion does this again.
   if (repeated.length > 0) await store.run(repeated)
