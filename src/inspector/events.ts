@@ -9,12 +9,15 @@ import { sendIn, type StoredEvent, type StoredExpectation } from '../messages/vi
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inspection } from '../receiver/inspection.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
+import type { Kept } from './quarantine.ts'
 import type { ListQuery } from './server.ts'
 
 /** Maximum number of calls to the store per search. Each call examines a limited number of events. */
 const MAX_LOOKS = 5
 /** The same limit for sends, of which a call examines fewer. */
 const MAX_LOOKS_AT_SENDS = 10
+const MAX_RESENT = 200
+const MAX_UNRECOGNIZED = 100
 const MAX_PROJECTS = 100
 
 export interface MessageName {
@@ -44,6 +47,23 @@ export function createFinding({ scan, record, projects }: Inspection) {
       }
       return undefined
     },
+    /** Unrecognized events that name the message. They have keys of their own, so this is a search. */
+    async unrecognizedOf({ messageId, project }: MessageName, fromMs: number) {
+      const filter = { types: ['unrecognized'], about: [messageId], fromMs }
+      const query = { of: 'events', ...filter, after: undefined, limit: MAX_UNRECOGNIZED } as const
+      const { items } = await filledPage(query, scan, MAX_LOOKS)
+      // A body may leave out the project.
+      return items.filter(({ record }) => (record?.project ?? project) === (project ?? record?.project))
+    },
+    /** The message that `resend` sent in place of this one. */
+    async resentAs({ expectation }: StoredExpectation): Promise<string | undefined> {
+      const { messageId, to, repeatedAtMs: fromMs } = expectation
+      if (fromMs === undefined) return undefined
+      const about = { to: to === undefined ? undefined : formsOf(to), fromMs, toMs: fromMs + 1 }
+      const query = { of: 'sends', ...about, after: undefined, limit: MAX_RESENT } as const
+      const { items } = await filledPage(query, scan, MAX_LOOKS_AT_SENDS)
+      return items.find((sent) => sent.expectation.resendOf === messageId)?.expectation.messageId
+    },
     /** The stored data of a message: its events, newest first, its send, or both. */
     async ofMessage(name: MessageName) {
       for (const key of keysOf(name)) {
@@ -67,7 +87,7 @@ const NOTHING = { events: [], sent: undefined, messageKey: undefined }
 const IDENTITY = /^[0-9a-f]{32}$/
 
 /** GET api/events. */
-export async function listEvents(query: ListQuery, { typeOf }: Inspection, finding: Finding) {
+export async function listEvents(query: ListQuery, { typeOf }: Inspection, finding: Finding, kept?: Kept) {
   const { q, type, outcome, project, channel, after, limit } = query
   const filter: EventFilter = {
     types: type && [recordType(type)],
@@ -126,6 +146,8 @@ export async function listEvents(query: ListQuery, { typeOf }: Inspection, findi
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
     /** Set if `q` is a recipient: the newest sends to it, and the time before which there may be more. */
     sent: sends.length > 0 ? sends : undefined,
+    /** The refused requests about `q`, on the first page. */
+    refused: q === undefined || after !== undefined ? undefined : await kept?.about(q),
     sentBefore: sentTo?.next === undefined ? undefined : sentBeforeOf(sentTo),
   }
 }

@@ -7,26 +7,34 @@ import type { EventRecord, Report } from '../messages/event-record.ts'
 import { latestOf, type StoredEvent, type StoredExpectation } from '../messages/views.ts'
 import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
+import type { Kept } from './quarantine.ts'
 import { attemptsOf, rowOf, sentOf } from './rows.ts'
 import { Refused } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
-export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
+export async function showMessage(name: MessageName, looking: Looking, finding: Finding, kept: Kept) {
   const { inspection, watcher } = looking
-  const found = await finding.ofMessage(name)
-  if (found === undefined)
-    throw new Refused(404, 'message_unknown', 'The store has no report and no send of a message with this id.')
+  const found = (await finding.ofMessage(name)) ?? { events: [], sent: undefined, record: undefined }
+  const [unrecognized, refused, resentAs] = await Promise.all([
+    finding.unrecognizedOf(name, firstMsOf(found) - BEFORE_MS),
+    kept.about(name.messageId),
+    found.sent && finding.resentAs(found.sent),
+  ])
+  const own = found.sent === undefined ? found.events : withOverdue(found.events, found.sent)
+  const events = inOrder([...own, ...unrecognized.filter(({ id }) => own.every((event) => event.id !== id))])
+  if (events.length === 0 && found.sent === undefined && refused === undefined)
+    throw new Refused(404, 'message_unknown', 'No report, send or refused request of a message with this id is stored.')
   const stored = found.record && latestOf(found.record)
-  const sent = found.sent && sentOf(found.sent)
-  const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
-  const arrivals = events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
+  const sent = found.sent && { ...sentOf(found.sent), resentAs }
+  const arrivals = events.filter(hasPlace).toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
   const entries = events.map((event, index) => {
     const { id, record } = event
     const late = event.late ?? watcher.wasLate(id)
     return {
-      event: { ...rowOf(event, inspection.typeOf), late },
-      arrival: arrivals.indexOf(event) + 1,
+      event: { ...rowOf(event, inspection.typeOf), late, messageId: name.messageId },
+      /** Undefined for an event without a place in the order. */
+      arrival: hasPlace(event) ? arrivals.indexOf(event) + 1 : undefined,
       duplicatesAt: watcher.duplicatesOf(id),
       gap: late ? undefined : record?.report && gapOf(id, record, record.report, events, looking),
       why: whyThere(event, events[index - 1], late),
@@ -44,7 +52,29 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
     sent,
     order: orderOf(events),
     entries,
+    /** The refused requests that name the message. */
+    refused,
   }
+}
+
+/** The carrier may send a word that cannot be read before the first report that can be. */
+const BEFORE_MS = 86_400_000
+
+/** When the store first heard of the message. 0 if it did not. */
+function firstMsOf({
+  events,
+  sent,
+}: {
+  readonly events: readonly StoredEvent[]
+  readonly sent: StoredExpectation | undefined
+}): number {
+  const firstMs = Math.min(sent?.expectation.sentAtMs ?? Infinity, ...events.map(({ atMs = Infinity }) => atMs))
+  return firstMs === Infinity ? 0 : firstMs
+}
+
+/** An event that could not be read is no report, so it has no place among the reports. */
+function hasPlace({ record }: StoredEvent): boolean {
+  return record?.problem === undefined
 }
 
 function arrivedAtMs({ record, atMs }: StoredEvent): number {
@@ -109,7 +139,8 @@ function orderOf(events: readonly StoredEvent[]): string | undefined {
 
 /** Explains the position of one event where `orderOf` does not. */
 function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late: boolean): string | undefined {
-  const { report, overdue } = record ?? {}
+  const { report, overdue, problem } = record ?? {}
+  if (problem !== undefined) return `It could not be read, so it has no place in the order. ${PROBLEMS[problem][0]}`
   if (overdue === true) return 'No final report arrived by the deadline, so the receiver created this event, once.'
   if (record === undefined || report === undefined)
     return 'The store has only its idempotency key, so its place is unknown.'

@@ -4,9 +4,9 @@ import type { Clock } from '../runtime/clock.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import { ERRORS } from '../public/error-table.ts'
 import { everyPage } from '../inbox/lists.ts'
-import { isRecord } from '../runtime/values.ts'
+import { comparable } from '../runtime/recipient-forms.ts'
 import { QUARANTINE_CLASSES, type QuarantineClass } from '../quarantine/request.ts'
-import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
+import { claimsIn, type Quarantine, type QuarantinedRequest } from '../quarantine/surface.ts'
 import type { ListQuery } from './server.ts'
 
 /** Maximum number of requests grouped, and examined for a page of a rare class or code. */
@@ -66,7 +66,22 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
 
   return {
     groups: () => grouping.get(),
-    async list({ class: name, code, project, after: begin, limit }: ListQuery) {
+    /** Counts the refused requests about a message or recipient. Undefined without one. */
+    async about(q: string) {
+      // Most quarantines are empty.
+      if (quarantine.size === 0) return undefined
+      let [count, looked] = [0, 0]
+      let since: Date | undefined
+      for await (const { items } of everyPage((after) => quarantine.list({ after, limit: A_LOOK }))) {
+        const found = items.filter((item) => isAbout(item, q))
+        since ??= found[0]?.arrivedAt
+        count += found.length
+        looked += items.length
+        if (looked >= MAX_EXAMINED) break
+      }
+      return since && { count, since }
+    },
+    async list({ class: name, code, project, q, after: begin, limit }: ListQuery) {
       const items: QuarantinedRequest[] = []
       let after = begin !== undefined && /^\d+$/.test(begin) ? begin : undefined
       for (let looked = 0; looked < MAX_EXAMINED && items.length < limit; looked += limit) {
@@ -75,6 +90,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
           (item) =>
             (name === undefined || item.class === name) &&
             (code === undefined || item.code === code) &&
+            (q === undefined || isAbout(item, q)) &&
             (project === undefined || claimedBy(item).project === project),
         )
         items.push(...fitting)
@@ -106,13 +122,15 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
 
 const LONGEST_ID = 128
 
-/** The claims of the request, which nothing proves. */
-function claimedBy({ payload = {} }: Pick<QuarantinedRequest, 'payload'>) {
-  const { messageId, project, statuses } = payload
-  const cut = (value: unknown): string | undefined =>
-    typeof value === 'string' ? value.slice(0, LONGEST_ID) : undefined
-  return {
-    messageId: cut(messageId ?? (isRecord(statuses) ? statuses['message_id'] : undefined)),
-    project: cut(project),
-  }
+function claimedBy(item: QuarantinedRequest) {
+  const { messageId, project, recipient } = claimsIn(item)
+  const cut = (text: string | undefined): string | undefined => text?.slice(0, LONGEST_ID)
+  return { messageId: cut(messageId), project: cut(project), recipient: cut(recipient) }
+}
+
+/** Whether the request has this id, or its body names this message or recipient. */
+function isAbout(item: QuarantinedRequest, wanted: string): boolean {
+  const { messageId, recipient } = claimsIn(item)
+  if (item.id === wanted || messageId === wanted) return true
+  return recipient !== undefined && comparable(recipient) === comparable(wanted)
 }

@@ -100,7 +100,7 @@ export function createRoutes(
     get('/api/overview', async ({ query }, rights) =>
       json(await overview(readQuery(query).range, rights, looking, letters, kept)),
     ),
-    look('/api/events', (query) => listEvents(query, inspection, finding)),
+    look('/api/events', (query) => listEvents(query, inspection, finding, kept)),
     exported('csv', 'text/csv; charset=utf-8', asCsv),
     exported('json', 'application/json; charset=utf-8', (rows) => JSON.stringify(rows, undefined, 2)),
     look('/api/events/:', async (query, _, id) => showEvent(await find(id, query), looking)),
@@ -112,7 +112,7 @@ export function createRoutes(
       writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)
     }),
-    look('/api/messages/:', ({ project }, _, messageId) => showMessage({ messageId, project }, looking, finding)),
+    look('/api/messages/:', ({ project }, _, messageId) => showMessage({ messageId, project }, looking, finding, kept)),
     look('/api/dead-letters', (query, rights) => letters.list(query, rights)),
     look('/api/dead-letters/ids', (query) => letters.ids(query)),
     ...CHANGES.map((decision) =>
@@ -227,7 +227,7 @@ export type DeadLetterIds = Json<Awaited<ReturnType<Letters['ids']>>>
 /** POST api/dead-letters/replay | force | discard, `{ ids }`, at most 500. */
 export type DeadLetterResult = Json<Awaited<ReturnType<Letters['change']>>>
 
-/** GET api/quarantine?class&code&project&after&limit. */
+/** GET api/quarantine?class&code&project&q&after&limit. `q`: message id, recipient or request id. */
 export type QuarantineList = Json<Awaited<ReturnType<Kept['list']>>>
 /** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
 export type ReverifyResult = Json<Awaited<ReturnType<Kept['reverify']>>>

@@ -173,6 +173,8 @@ test('a re-sent message and its repetition refer to each other', async () => {
   await receiver.sends.expect({ channel: 'sms', messages: [{ messageId: 'm-1', to: PHONE }] }, { notAfter })
   await post(status, smsReport('m-1', 'network_failure'))
   await expect.poll(async () => (await message('m-1')).sent?.state).toBe('repeated')
+  expect((await message('m-1')).sent).toMatchObject({ resentAs: 'm-2' })
+  expect((await message('m-2')).sent).not.toHaveProperty('resentAs')
   expect((await message('m-2')).sent).toMatchObject({
     state: 'waiting',
     resendOf: 'm-1',

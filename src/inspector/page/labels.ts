@@ -1,5 +1,5 @@
 /** Names, colours and links of events, messages and sends. */
-import type { EventRow, Outcome, Sent } from '../routes.ts'
+import type { EventList, EventRow, Outcome, Sent } from '../routes.ts'
 import { href } from './data.ts'
 import { h, type Child } from './ui.ts'
 import * as ui from './ui.ts'
@@ -79,4 +79,15 @@ export function failureLine({ kind, resend, reason, cause }: NonNullable<EventRo
     <strong>Failed, ${kind}: ${resend ? 'send it again.' : 'do not send it again.'}</strong>${' '}
     ${[cause, reason].filter((part) => part !== undefined).join(': ')}
   </p>`
+}
+
+type Refused = NonNullable<EventList['refused']>
+
+export function refusedText({ count }: Refused): string {
+  return `${ui.several(count, 'refused request names', 'refused requests name')} it`
+}
+
+/** `about`: the id of a message, or a recipient. */
+export function refusedLink(about: string): Child {
+  return ui.linkButton('Show and verify again', ['quarantine'], { q: about })
 }

@@ -22,14 +22,23 @@ export function EventsView(view: View): VNode | VNode[] {
       location.replace(labels.hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
   return h`${ui.heading('Events')}${filters(list, EVENTS, view.session)}
-    ${ui.answered(asked, ({ items, next, lookedBackTo, sent, sentBefore }) => [
+    ${ui.answered(asked, ({ items, next, lookedBackTo, sent, sentBefore, refused }) => [
+      refused &&
+        ui.problems('Refused', [
+          {
+            key: 'refused',
+            tone: 'warn',
+            text: h`<strong>${labels.refusedText(refused)}</strong> since ${ui.time(refused.since, true)}`,
+            remedy: labels.refusedLink(query['q'] ?? ''),
+          },
+        ]),
       sent && [h`<h2>Sent to this recipient</h2>`, sends(sent)],
       sentBefore !== undefined &&
         h`<p class="quiet">Sends were searched back to ${ui.time(sentBefore)}: <a href=${href(['events'], { ...query, to: sentBefore })}>search further back</a>.</p>`,
       sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
       items.length > 0
         ? h`<${EventTable} view=${view} items=${items} />`
-        : sent === undefined && nothing(next !== undefined, list),
+        : sent === undefined && nothing(next !== undefined, list, view),
       lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${ui.time(lookedBackTo, true)}.</p>`,
       ui.pages(
         list,
@@ -46,13 +55,13 @@ function exportLinks(query: Query): Child {
   return h`<span class="end">Export: ${link('csv')} ${link('json')}</span>`
 }
 
-function nothing(hasMore: boolean, { query, isFiltered }: List<unknown>): Child {
+function nothing(hasMore: boolean, { query, isFiltered }: List<unknown>, { session }: View): Child {
   if (hasMore) return ui.empty('None found so far.')
   if (query['q'] !== undefined)
     return ui.empty(
       `No event or message found for “${query['q']}”.`,
       'Enter the whole id, or the whole number with its country code.',
-      h`It may have been refused: check the <a href="#/quarantine">quarantine</a>.`,
+      session.storeAlone && ui.prose('The quarantine is not searched here: run `messaging-webhooks quarantine list`.'),
     )
   if (isFiltered) return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
   return ui.empty('No events yet.', 'They appear as soon as callbacks arrive.')
@@ -232,7 +241,7 @@ function filters({ name: list, query }: List<unknown>, names: readonly string[],
     const chosen = query[name] ?? ''
     const choices = CHOICES[name]?.(session)
     const onChange = change((value) => ({ [name]: value }))
-    if (choices === undefined)
+    if (choices === undefined || choices.length === 0)
       return h`<${ui.Field} id=${`filter-${name}`} size="10" value=${chosen} onChange=${onChange} />`
     const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
     return select(name, 'any', isKnown ? choices : [...choices, same(chosen)], chosen, onChange)

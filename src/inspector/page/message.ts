@@ -1,8 +1,8 @@
 /** The timeline of a message and the details of one event. */
 import type { VNode } from 'preact'
-import type { Attempt, EventDetail, EventRow, MessageDetail, Sent, TimelineEntry } from '../routes.ts'
+import type { Attempt, EventDetail, EventRow, MessageDetail, TimelineEntry } from '../routes.ts'
 import { queryOf, useAsked } from './data.ts'
-import { decisionsOf, type View } from './deciding.ts'
+import { decisions, decisionsOf, type View } from './deciding.ts'
 import { h, type Child } from './ui.ts'
 import * as labels from './labels.ts'
 import * as ui from './ui.ts'
@@ -13,6 +13,7 @@ export function MessageView(view: View): VNode | VNode[] {
   const asked = useAsked<MessageDetail>(path, view.changes)
   return h`${ui.heading(['Message ', ui.idText(id, 'message id')])}${ui.answered(asked, (message) => [
     about(message),
+    nextSteps(message, view),
     message.order !== undefined && h`<p class="quiet">${message.order}</p>`,
     h`<ol class="timeline" aria-label="Reports in order">
       ${message.sent && sending(message.sent)}${message.entries.map((each, index) => entry(each, index + 1, view))}
@@ -20,11 +21,46 @@ export function MessageView(view: View): VNode | VNode[] {
   ])}`
 }
 
-function about({ project, recipient, latest, finals, sent, entries }: MessageDetail): Child {
-  const reports = entries.filter(({ event }) => event.type !== 'send.overdue').length
+/** What can be done about the message: replay its dead letters, and verify refused requests again. */
+function nextSteps({ messageId, entries, refused }: MessageDetail, view: View): Child {
+  const dead = entries.map(({ event }) => event).filter(({ outcome }) => outcome === 'dead')
+  const [first] = dead
+  const name = ui.several(dead.length, 'dead letter')
+  const ids = (): Promise<readonly string[]> => Promise.resolve(dead.map(({ id }) => id))
+  const steps = [
+    first && {
+      key: 'dead',
+      tone: 'bad',
+      text: h`<strong>${name}</strong><p class="line" title=${first.error}>${first.error?.split('\n', 1)[0]}</p>`,
+      remedy: [
+        ui.linkButton('Show', ['event', first.id], { of: messageId, project: first.project }),
+        decisions(view, { name: `${name} of ${messageId}`, count: dead.length, ids }),
+      ],
+    },
+    refused && {
+      key: 'refused',
+      tone: 'warn',
+      text: h`<strong>${labels.refusedText(refused)}</strong><p>Nothing proves who sent them.</p>`,
+      remedy: labels.refusedLink(messageId),
+    },
+  ]
+  return ui.problems(
+    'Next steps',
+    steps.filter((step) => step !== undefined),
+  )
+}
+
+function about({ project, recipient, latest, finals, sent, entries, refused }: MessageDetail): Child {
+  const reports = entries.filter(({ event }) => event.type !== 'send.overdue' && event.type !== 'unrecognized').length
   const status = [latest?.status, latest?.statusCode].filter((part) => part !== undefined).join(' · ')
   const failed = finals.filter((type) => type === 'message.failed').length
-  const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report has arrived yet.'
+  const isMute = refused === undefined && entries.every(({ event }) => event.type !== 'unrecognized')
+  const none =
+    sent?.state === 'refused'
+      ? 'It was not sent.'
+      : isMute
+        ? 'No report has arrived yet.'
+        : 'No report has been accepted and read.'
   return h`<section class="panel" aria-label="Latest state">
     ${latest !== undefined && h`<p class="latest">${labels.typeName(latest.type)}${ui.quiet(status)}</p>`}
     ${reports === 0 && h`<p class="latest">${ui.quiet(none)}</p>`}
@@ -40,19 +76,25 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
 }
 
 function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEntry, place: number, view: View): Child {
+  // Only the process of the receiver knows its reorder wait, and counts duplicates.
+  const { storeAlone } = view.session
   return h`<li key=${event.id} class=${event.late ? 'late' : labels.toneOf(event.type)}>
     <h2>${labels.eventLink(event)}${state(event, view)}
       ${duplicatesAt.length > 0 && ui.badge(`received ${duplicatesAt.length + 1} times`, 'duplicate')}</h2>
     ${why !== undefined && h`<p class="why">${ui.prose(why)}</p>`}
     ${ui.facts({
       ...times(event),
-      Place: place !== arrival && `${place} in order, ${arrival} by arrival`,
+      Place: arrival !== undefined && place !== arrival && `${place} in order, ${arrival} by arrival`,
       Proof: event.proof,
       Channel: labels.channelOf(event),
       'Reorder wait':
         gap &&
-        `${ui.duration(gap.waitedForMs)} for ${gap.missing}, which ${gap.filled ? 'arrived' : 'did not arrive in time'}`,
-      Duplicates: duplicatesAt.length > 0 && duplicatesAt.map((at, index) => [index > 0 && ', ', ui.time(at)]),
+        (storeAlone
+          ? `– for ${gap.missing}`
+          : `${ui.duration(gap.waitedForMs)} for ${gap.missing}, which ${gap.filled ? 'arrived' : 'did not arrive in time'}`),
+      Duplicates: storeAlone
+        ? '–'
+        : duplicatesAt.length > 0 && duplicatesAt.map((at, index) => [index > 0 && ', ', ui.time(at)]),
     })}
     ${attempts.length > 0 && attemptList(attempts)}
   </li>`
@@ -70,8 +112,8 @@ function times({ occurredAt, receivedAt }: EventRow): Readonly<Record<string, Ch
 }
 
 /** The send as the app recorded it. Reports contain little of it. */
-function sending(sent: Sent): Child {
-  const { state, wasOverdue, sentAt, to, reference, resendOf, project, meta } = sent
+function sending(sent: NonNullable<MessageDetail['sent']>): Child {
+  const { state, wasOverdue, sentAt, to, reference, resendOf, resentAs, project, meta } = sent
   return h`<li key="sent">
     <h2><span class="type">sent by you</span>${ui.quiet(sent.refused)}${labels.dot(labels.SENT[state])}</h2>
     <p class="why">${labels.SENT[state][2]}</p>
@@ -84,6 +126,7 @@ function sending(sent: Sent): Child {
       Campaign: sent.campaign,
       Reference: ui.code(reference),
       'Resend of': resendOf && ui.code(resendOf, labels.hrefOfMessage(resendOf, project)),
+      'Sent again as': resentAs && ui.code(resentAs, labels.hrefOfMessage(resentAs, project)),
       'Planned time': ui.time(sent.scheduledFor),
       Expiry: ui.time(sent.notAfter),
       Deadline: (wasOverdue || state === 'waiting') && [ui.time(sent.overdueAt, true), wasOverdue && ' missed'],
@@ -115,6 +158,7 @@ function attemptList(rows: readonly Attempt[]): Child {
     return h`<li>
       Attempt ${number}${' '}${labels.dot(ATTEMPTS[outcome])}${replay === true && ui.badge('replay', 'calm')}
       ${ui.quiet(when, durationMs !== undefined && `, ${ui.duration(durationMs)}`)}
+      ${outcome !== 'running' && startedAt === undefined && ui.quiet(' Handlers: –')}
       ${!isToldByHandler && errorOf(error, number)}
       <ul>${handlers.map(
         ({ name, outcome: how, ...handler }) => h`<li>

@@ -14,27 +14,34 @@ export function OverviewView(view: View): VNode | VNode[] {
 
 function whole(overview: Overview, view: View): Child {
   const { stats, oldestDueMs = 0, quarantined, since, attention, carriers, unhandled } = overview
+  // Only the process of the receiver counts these.
+  const { storeAlone } = view.session
+  const own = (number: number): number | undefined => (storeAlone ? undefined : number)
   const types = Object.entries(stats.byType).map(([name, count]) => ({ name, count, last: undefined }))
   return [
     needsAttention(attention, view),
     h`<ul class="tiles">
-      ${tile('Accepted', stats.accepted, ['events'])}
-      ${tile('Duplicates', stats.duplicates)}
-      ${tile('Late', stats.late, ['events'], { type: 'late' })}
-      ${tile('Refused', stats.refused, ['quarantine'])}
+      ${tile('Accepted', own(stats.accepted), ['events'])}
+      ${tile('Duplicates', own(stats.duplicates))}
+      ${tile('Late', own(stats.late), ['events'], { type: 'late' })}
+      ${tile('Refused', own(stats.refused), ['quarantine'])}
       ${tile('Waiting', stats.unsettled, ['events'], { outcome: 'waiting' }, oldestDueMs >= 1_000 && `the oldest for ${ui.duration(oldestDueMs)}`)}
       ${tile('Dead letters', stats.deadLetters, ['dead-letters'])}
-      ${tile('In quarantine', quarantined, ['quarantine'])}
+      ${tile('In quarantine', own(quarantined), ['quarantine'])}
     </ul>`,
-    h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${ui.time(since)}. Other figures are current totals.</p>`,
-    !view.session.storeAlone && plotPanel(overview.plot),
+    !storeAlone && [
+      h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${ui.time(since)}. Other figures are current totals.</p>`,
+      plotPanel(overview.plot),
+    ],
     h`<div class="columns">${tally('By type', 'type', types)}${tally('By carrier', 'carrier', carriers)}${tally('Without a handler', 'type', unhandled, { outcome: 'unhandled' })}</div>`,
   ]
 }
 
 function needsAttention(all: readonly Attention[], view: View): Child {
+  const { storeAlone } = view.session
   if (all.length === 0)
-    return h`<p class="note good" key="attention"><strong>Nothing needs attention.</strong> Live, ready and working.</p>`
+    return h`<p class="note good" key="attention"><strong>${storeAlone ? 'Nothing in the store needs attention.' : 'Nothing needs attention.'}</strong>
+      ${storeAlone ? 'Health, refused requests and overdue sends: –' : 'Live, ready and working.'}</p>`
   return ui.problems(
     'Needs attention',
     all.map((each) => ({

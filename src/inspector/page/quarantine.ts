@@ -5,19 +5,33 @@ import type { ClearResult, QuarantineList, ReverifyResult } from '../routes.ts'
 import { asNoAnswer, post, useList, valueOf } from './data.ts'
 import { confirm, type View } from './deciding.ts'
 import { h, say, type Child } from './ui.ts'
+import * as labels from './labels.ts'
 import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
 export function QuarantineView(view: View): VNode | VNode[] {
-  const list = useList<QuarantineList>('quarantine', ['class', 'code', 'project'], view.route, view.changes)
+  if (!view.session.storeAlone) return h`<${Requests} ...${view} />`
+  return h`${ui.heading('Quarantine')}${ui.empty(
+    '–',
+    ui.prose(
+      'The quarantine belongs to the receiver. On its machine, `messaging-webhooks quarantine list` prints the refused requests.',
+    ),
+  )}`
+}
+
+function Requests(view: View): VNode | VNode[] {
+  const list = useList<QuarantineList>('quarantine', ['class', 'code', 'project', 'q'], view.route, view.changes)
+  const about = list.query['q']
   return h`${ui.heading('Quarantine')}${ui.answered(list.asked, ({ items, groups, size, counts, next }) => [
-    causes(groups, size, list.isFiltered),
+    about === undefined
+      ? causes(groups, size, list.isFiltered)
+      : h`<p>Requests about “${about}”. <a href="#/quarantine">Show all</a></p>`,
     view.session.may.write && h`<${VerifyForm} size=${size} refresh=${view.refresh} />`,
     items.length > 0
       ? requests(items, view.session.may.reveal)
       : ui.empty(
-          list.isFiltered ? 'Nothing of this cause is in quarantine.' : 'Nothing is in quarantine.',
+          list.isFiltered ? 'No request in quarantine matches.' : 'Nothing is in quarantine.',
           'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
         ),
     ui.pages(
@@ -122,7 +136,8 @@ function requests(rows: readonly Kept[], mayReveal: boolean): Child {
       ['Received', 'when', ({ arrivedAt }) => ui.time(arrivedAt, true)],
       ['Kind', 'what', ({ kind, label }) => [kind ?? 'any', ' ', ui.badge(label, 'calm')]],
       ['Project', 'project', ({ project }) => project],
-      ['Message', 'message', ({ messageId }) => messageId && ui.idText(messageId, 'message id')],
+      ['Message', 'message', ({ messageId, project }) => labels.messageLink({ messageId, project })],
+      ['Recipient', 'recipient', ({ recipient }) => ui.code(recipient)],
       ['Cause', 'wide', (kept) => causeOf(kept, mayReveal)],
     ],
   })

@@ -80,7 +80,6 @@ export function duration(ms: number): string {
 }
 
 const grouped = new Intl.NumberFormat('en')
-const compact = new Intl.NumberFormat('en', { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' })
 
 export const count = (number: number): string => grouped.format(number)
 
@@ -89,8 +88,14 @@ export function several(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`
 }
 
-/** `16KB`. */
-export const bytes = (number: number): string => compact.format(number)
+const BYTE_UNITS = ['B', 'KB', 'MB', 'GB']
+
+/** `169 B`, `16 KB`, with a no-break space. */
+export function bytes(number: number): string {
+  const power = number < 1_000 ? 0 : Math.min(Math.floor(Math.log10(number) / 3), BYTE_UNITS.length - 1)
+  const value = number / 1_000 ** power
+  return `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)}\u00a0${BYTE_UNITS[power] ?? ''}`
+}
 
 /** Text between backticks is code. */
 export function prose(text: string): Child {
