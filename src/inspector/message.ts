@@ -72,7 +72,7 @@ function firstMsOf({
   return firstMs === Infinity ? 0 : firstMs
 }
 
-/** An event that could not be read is no report, so it has no place among the reports. */
+/** An event that could not be read is not a report, so it has no place among the reports. */
 function hasPlace({ record }: StoredEvent): boolean {
   return record?.problem === undefined
 }
