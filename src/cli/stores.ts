@@ -201,7 +201,9 @@ async function nodeRedis(): ReturnType<typeof loadRedisPackage> {
 }
 
 async function ioredis(): ReturnType<typeof loadRedisPackage> {
-  const { Cluster, Redis } = await import('ioredis')
+  const { default: loaded } = await import('ioredis')
+  // Version 4 names no `Redis`.
+  const { Cluster, Redis = loaded.default } = loaded
   return {
     single: (url) => new Redis(url, { lazyConnect: true }),
     cluster(url) {

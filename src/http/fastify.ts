@@ -1,5 +1,5 @@
 /**
- * A plugin for Fastify 5 that mounts the receiver's middleware as routes, over HTTP/1 and HTTP/2.
+ * A plugin for Fastify that mounts the receiver's middleware as routes, over HTTP/1 and HTTP/2.
  *
  * @module messaging-webhooks/fastify
  */
@@ -55,7 +55,7 @@ export async function webhooks(app: FastifyInstance, options: WebhooksOptions): 
     const answer = receiver.middleware(kind === 'any' ? undefined : kind, mount)
     const take = (request: FastifyRequest, reply: FastifyReply): void => answer(request.raw, reply.hijack().raw)
     // Answer in `onRequest`, before Fastify parses the body.
-    app.route({ method: app.supportedMethods, url, onRequest: take, handler: take })
+    app.all(url, { onRequest: take }, take)
   }
   if (close) app.addHook('onClose', () => receiver.close())
 }

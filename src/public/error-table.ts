@@ -14,9 +14,10 @@ export const THROWN = {
     'An option or argument is invalid.',
     'The message names it and what is expected. Nothing was done.',
   ],
-  node_unsupported: [
-    'This package does not run on this version of Node.js.',
-    'Use Node.js 22.13 or later.',
+  node_unsupported: ['This package does not run on this version of Node.js.', 'Use Node.js 22.13 or later.'],
+  peer_unsupported: [
+    'This version of an optional package does not work with this package.',
+    'Install a version that the message names.',
   ],
   pattern_unknown: [
     'The event type or the handler is invalid.',

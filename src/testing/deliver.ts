@@ -55,9 +55,8 @@ export async function deliver(
   return withServer(app, async (server) => {
     const posted = request(server)
       .post(path)
-      .set({ 'content-type': 'application/json', accept: 'application/json', ...signature })
-      // supertest would serialise bytes with a JSON content type.
-      .serialize((body: unknown) => body as string)
+      .set({ 'content-type': 'application/json', 'content-length': String(bytes.length), ...signature })
+      .set({ accept: 'application/json', ...headers })
       // Keeps the response as text, so that invalid JSON is not an error.
       .buffer(true)
       .parse((response, done) => {
@@ -65,7 +64,9 @@ export async function deliver(
         response.on('data', (chunk: Buffer) => void chunks.push(Buffer.from(chunk)))
         response.on('end', () => done(null, Buffer.concat(chunks).toString()))
       })
-    const response = await posted.set(headers).send(bytes)
+    // Not `send`, which would serialise bytes with a JSON content type.
+    posted.write(bytes)
+    const response = await posted
     return { status: response.status, headers: { ...response.headers }, text: String(response.body) }
   })
 }

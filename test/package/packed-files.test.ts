@@ -86,3 +86,14 @@ test('the oldest Node is the same in package.json, in the check at import and in
   expect(readProjectFile('src/runtime/supported-node.ts')).toContain(`= [${oldest.replace('.', ', ')}] as const`)
   expect(ERRORS.node_unsupported[1]).toBe(`Use Node.js ${oldest} or later.`)
 })
+
+test('an app may have any version of an optional package, whether it uses it with this one or not', () => {
+  const { peerDependencies, peerDependenciesMeta } = z
+    .object({
+      peerDependencies: z.record(z.string(), z.string()),
+      peerDependenciesMeta: z.record(z.string(), z.object({ optional: z.literal(true) })),
+    })
+    .parse(MANIFEST)
+  expect([...new Set(Object.values(peerDependencies))]).toEqual(['*'])
+  expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies))
+})

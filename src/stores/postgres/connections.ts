@@ -200,7 +200,7 @@ async function ownPool({ connectionString = '', maxConnections, transactional, .
   return { pool, hosts }
 }
 
-/** Loads the driver when a store is opened. */
+/** Loads the driver when a store is opened. Only its newer versions export names to ES modules. */
 export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
-  return loadPeer(import('pg'), 'postgresStore needs pg: npm install pg.')
+  return (await loadPeer(import('pg'), 'postgresStore needs pg: npm install pg.')).default
 }

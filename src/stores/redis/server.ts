@@ -7,25 +7,37 @@ import { isRecord } from '../../runtime/values.ts'
 import { addressForm, isAddress } from '../address.ts'
 import type { Adapter } from './clients/connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'
-import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './clients/node-redis.ts'
+import {
+  isNodeRedis,
+  nodeRedis,
+  oldNodeRedis,
+  type NodeRedisClient,
+  type NodeRedisCluster,
+} from './clients/node-redis.ts'
 import { refuseNewer } from '../stored.ts'
 import { valuesAt } from './engine.ts'
 import { text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
 
-/** A client of `redis` (node-redis 5) or `ioredis` 5, of one server or of a cluster. */
+/** A client of `redis` (node-redis 5), or of `ioredis` 4 or 5, of one server or of a cluster. */
 export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
 
-/** Throws an `OptionsError` for anything else, and for a client with a malformed address. */
+/** Throws `peer_unsupported` for a client of an older `redis`, an `OptionsError` for anything else and for a malformed address. */
 export function adapterOf(given: unknown, option: string): Adapter {
   if (typeof given === 'object' && given !== null) {
     for (const url of urlsOf(given))
       if (!isRedisAddress(url)) throw new OptionsError(`redisStore: the url of ${option} is malformed; ${REDIS_FORM}.`)
     if (isNodeRedis(given)) return nodeRedis(given)
     if (isIoredis(given)) return ioredis(given)
+    const found = oldNodeRedis(given)
+    if (found !== undefined)
+      throw new MessagingWebhooksError(
+        'peer_unsupported',
+        `redisStore: ${option} is a client of redis ${found}; expected one of redis 5, or ioredis 4 or 5. Run: npm install redis@5.`,
+      )
   }
   throw new OptionsError(
-    `redisStore: ${option} is not a known client; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
+    `redisStore: ${option} is not a known client; expected one of the package redis 5 (createClient, createCluster), or ioredis 4 or 5 (Redis, Cluster). Install one: npm install redis`,
   )
 }
 

@@ -15,7 +15,7 @@ const MAX_REPLICAS = 100
 
 export const redisOptions = {
   /**
-   * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). If it is not connected, the store
+   * A client of `redis` 5 (`createClient`, `createCluster`), or `ioredis` 4 or 5 (`Redis`, `Cluster`). If it is not connected, the store
    * connects it, also whenever it has ended, and closes it. You may use it for other purposes, but not for blocking commands or
    * subscriptions.
    */

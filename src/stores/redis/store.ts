@@ -18,7 +18,7 @@ export type { RedisStoreOptions } from './settings.ts'
 /**
  * A store in Redis 6.2 or later or a compatible server, single or clustered. A 204 promises what the server's persistence
  * promises: see the guide on `appendfsync` and replicas. Leases follow the server's clock. Throws an `OptionsError` for an
- * invalid setting. Opening reports `store_evicts` if the server may evict keys, and rejects with `store_slow` or `store_failed`
+ * invalid setting, and `peer_unsupported` for a client of an older `redis`. Opening reports `store_evicts` if the server may evict keys, and rejects with `store_slow` or `store_failed`
  * if the server cannot be reached.
  */
 export function redisStore(options: RedisStoreOptions): Store {

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 
 const client = createClient()
 
-test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
+test.each([undefined, null, 'redis://localhost', {}, { isOpen: true }])(
   'rejects a value that is not a client, and names the packages to install: %o',
   (given: unknown) => {
     // As JavaScript may call it.
@@ -28,6 +28,18 @@ test('rejects clients that would be misunderstood', () => {
   const sentinel: unknown = createSentinel({ name: 'main', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] })
   const pool: unknown = createClientPool()
   for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
+})
+
+test.each([
+  ['4', { sendCommand() {}, isOpen: false, isReady: false, commandOptions() {} }],
+  ['4', { sendCommand() {}, isOpen: false, masters: [] }],
+  ['3', { sendCommand() {}, internal_send_command() {} }],
+])('refuses a client of redis %s, whose replies are not bytes', (version, old: unknown) => {
+  const refused = {
+    code: 'peer_unsupported',
+    message: expect.stringMatching(new RegExp(`client of redis ${version}; .*Run: npm install redis@5`)) as string,
+  }
+  expect(() => redisStore({ client: old as RedisClient })).toThrow(expect.objectContaining(refused))
 })
 
 test('closing a store does not wait for an unavailable server', { timeout: 120_000 }, async () => {

@@ -1,4 +1,4 @@
-/** Adapter for the package `ioredis` 5, single or cluster. Recognised by shape; the package is not imported. */
+/** Adapter for the package `ioredis` 4 and 5, single or cluster. Recognised by shape; the package is not imported. */
 import { followingSlots, keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 interface Common {
@@ -22,13 +22,11 @@ interface Pipeline {
 
 /** A client made by `new Redis()`. */
 export type IoredisClient = Common & {
-  readonly isCluster: boolean
   duplicate(options: typeof LAZY): IoredisClient
 }
 
 /** A client made by `new Cluster()`. */
 export type IoredisCluster = Common & {
-  readonly isCluster: boolean
   nodes(role: 'master'): readonly Common[]
   duplicate(nodes: [], options: typeof LAZY): IoredisCluster
 }
@@ -36,7 +34,7 @@ export type IoredisCluster = Common & {
 const LAZY = { lazyConnect: true } as const
 
 export function isIoredis(client: object): client is IoredisClient | IoredisCluster {
-  return 'callBuffer' in client && 'status' in client && 'isCluster' in client
+  return 'callBuffer' in client && 'status' in client
 }
 
 /** A cluster client may stay `close`, after it has ended. */
@@ -64,7 +62,7 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     })
   }
   return {
-    isCluster: client.isCluster,
+    isCluster: 'nodes' in client,
     isReady: () => client.status === 'ready',
     isIdle: () => stopped || IDLE.includes(client.status),
     connect() {
@@ -81,7 +79,7 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     },
     // The cluster client routes by key itself.
     send: (_key, args) => send(client, args),
-    sendTogether: client.isCluster ? followingSlots(sendTogether, (_key, args) => send(client, args)) : sendTogether,
+    sendTogether: 'nodes' in client ? followingSlots(sendTogether, (_key, args) => send(client, args)) : sendTogether,
     sendToAll: (args) =>
       Promise.all(('nodes' in client ? client.nodes('master') : [client]).map((one) => send(one, args))),
     async subscribe(channel, listener) {

@@ -49,9 +49,15 @@ export interface NodeRedisCluster extends Common {
 }
 
 export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
-  const sends = 'sendCommand' in client && 'isOpen' in client && ('isReady' in client || 'masters' in client)
+  const sends = 'withTypeMapping' in client && ('isReady' in client || 'masters' in client)
   // Exclude a sentinel client, which takes commands in another form.
   return sends && !('acquire' in client)
+}
+
+/** The major version of a client of an older `redis`, whose replies cannot be read as bytes. */
+export function oldNodeRedis(client: object): '3' | '4' | undefined {
+  if (!('sendCommand' in client) || 'withTypeMapping' in client) return undefined
+  return 'isOpen' in client ? '4' : '3'
 }
 
 export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
