@@ -203,7 +203,7 @@ async function nodeRedis(): ReturnType<typeof loadRedisPackage> {
 async function ioredis(): ReturnType<typeof loadRedisPackage> {
   const { default: loaded } = await import('ioredis')
   // Version 4 names no `Redis`.
-  const { Cluster, Redis = loaded.default } = loaded
+  const { Cluster, default: Redis } = loaded
   return {
     single: (url) => new Redis(url, { lazyConnect: true }),
     cluster(url) {

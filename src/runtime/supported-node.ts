@@ -4,13 +4,16 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 /** As in `engines` of package.json. */
 const OLDEST = [22, 13] as const
 
-/** Undefined outside Node.js. Other runtimes name the Node.js that they imitate. */
-function versionOfNode(): string | undefined {
-  const versions = globalThis.process?.versions
-  return versions?.['bun'] === undefined && versions?.['deno'] === undefined ? versions?.node : undefined
+interface Runtime {
+  readonly process?: { readonly versions?: Readonly<Partial<Record<'node' | 'bun' | 'deno', string>>> }
 }
 
-const version = versionOfNode()
+/** Undefined outside Node.js. Other runtimes name the Node.js that they imitate. */
+function versionOfNode({ process: { versions } = {} }: Runtime): string | undefined {
+  return versions?.bun === undefined && versions?.deno === undefined ? versions?.node : undefined
+}
+
+const version = versionOfNode(globalThis)
 if (version !== undefined) {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [oldestMajor, oldestMinor] = OLDEST
