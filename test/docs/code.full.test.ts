@@ -7,32 +7,9 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
-import { PAGES, readPage, readProjectFile, ROOT, tableOf } from '../../docs/markdown.ts'
+import { readPage, readProjectFile, ROOT, tableOf } from '../../docs/markdown.ts'
 import { EVENT_PROSE } from '../../docs/tables.ts'
-
-const blocks = PAGES.flatMap((page) =>
-  readPage(page)
-    .blocks.filter(({ language }) => language === 'ts')
-    .map((block) => ({ page, ...block })),
-)
-
-/** The names that a continuing block may use without an import. */
-const AMBIENT = `
-import type { Server } from 'node:http'
-import type expressModule from 'express'
-import type { Receiver } from 'messaging-webhooks'
-import type { Client } from 'messaging-webhooks/client'
-declare global {
-  const express: typeof expressModule
-  const app: ReturnType<typeof expressModule>
-  const server: Server
-  const receiver: Receiver
-  const client: Client
-  const markDelivered: (messageId: string, at: Date) => Promise<void>
-  const sendAgain: (messageId: string, how: { signal: AbortSignal; attempt: number }) => Promise<void>
-  const bookPayment: (id: string, amount: number) => Promise<void>
-}
-`
+import { AMBIENT, BLOCKS, SOURCES } from './blocks.ts'
 
 const HANDLERS = `
 import type { Receiver } from 'messaging-webhooks'
@@ -81,24 +58,16 @@ function complaints(sources: ReadonlyMap<string, string>): string[] {
 }
 
 test('the first block is examples/quickstart.ts, word for word', () => {
-  expect(blocks[0]?.code).toBe(readProjectFile('examples/quickstart.ts'))
+  expect(BLOCKS[0]?.code).toBe(readProjectFile('examples/quickstart.ts'))
 })
 
 test('no block configures an Auth Key without a signing secret', () => {
-  const halves = blocks.filter(({ code }) => /(credentials|projects)\b/.test(code) && /authKey\b/.test(code))
+  const halves = BLOCKS.filter(({ code }) => /(credentials|projects)\b/.test(code) && /authKey\b/.test(code))
   expect(halves.length).toBeGreaterThan(15)
   expect(
     halves.filter(({ code }) => !code.includes('signingSecret')).map(({ page, line }) => `${page}:${line}`),
   ).toEqual([])
 })
-
-/** Blank lines align the compiler's line numbers with the page's. */
-const SOURCES = new Map(
-  blocks.map(({ page, code, line }) => [
-    `${page.replaceAll('/', '_')}-line-${line}.ts`,
-    `${'\n'.repeat(line - 1)}${code}export {}\n`,
-  ]),
-)
 
 const WRONG = `import { createReceiver } from 'messaging-webhooks'
 createReceiver({ credentials: { authKey: 'k' } }).on('message.delivered', (event) => console.log(event.failure))
@@ -109,7 +78,7 @@ test(
   'every block and the tables of fields, methods and anomalies compile, both ways; a wrong block does not',
   { timeout: 120_000 },
   () => {
-    expect(blocks.length).toBeGreaterThan(25)
+    expect(BLOCKS.length).toBeGreaterThan(25)
     // In one program, because most of the time is spent on the sources.
     const others = [
       ['ambient.d.ts', AMBIENT],
@@ -125,7 +94,7 @@ test(
 )
 
 test('the block that tests a handler passes when Vitest runs it', { timeout: 120_000 }, async () => {
-  const block = blocks.find(({ code }) => code.includes("from 'vitest'"))
+  const block = BLOCKS.find(({ code }) => code.includes("from 'vitest'"))
   const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(join(folder, 'handlers.test.ts'), block?.code ?? '')
@@ -142,7 +111,7 @@ test('the block that tests a handler passes when Vitest runs it', { timeout: 120
 })
 
 test('the block that sends through the emulator passes when it is run', { timeout: 120_000 }, async () => {
-  const block = blocks.find(({ code }) => code.includes('node:assert'))
+  const block = BLOCKS.find(({ code }) => code.includes('node:assert'))
   expect(block?.code).toContain('createEmulator')
   const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
   onTestFinished(() => rm(folder, { recursive: true }))

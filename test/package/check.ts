@@ -2,9 +2,6 @@
 import { stat } from 'node:fs/promises'
 import { emptyProject, mustRun, pack } from './packed.ts'
 
-// `node10` knows no `exports`.
-const ATTW = ['--profile', 'node16']
-
 /** Every installation downloads it. */
 const MOST_BYTES = 900_000
 
@@ -18,7 +15,7 @@ try {
         'users of the installed package do not need.',
     )
   await mustRun('publint', ['run', tarball, '--strict'])
-  await mustRun('attw', [tarball, ...ATTW])
+  await mustRun('attw', [tarball])
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1

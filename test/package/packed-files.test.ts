@@ -97,3 +97,22 @@ test('an app may have any version of an optional package, whether it uses it wit
   expect([...new Set(Object.values(peerDependencies))]).toEqual(['*'])
   expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies))
 })
+
+test('a resolution without `exports` finds the root, and the types of each entry point', () => {
+  const entry = z.object({ types: z.string(), require: z.object({ default: z.string() }) })
+  const { exports, main, types, typesVersions } = z
+    .object({
+      exports: z.record(z.string(), entry.or(z.string())),
+      main: z.string(),
+      types: z.string(),
+      typesVersions: z.object({ '*': z.record(z.string(), z.tuple([z.string()])) }),
+    })
+    .parse(MANIFEST)
+  const entries = Object.entries(exports).flatMap(([name, each]) =>
+    typeof each === 'string' ? [] : [[name, each] as const],
+  )
+  const byName = new Map(entries)
+  expect([main, types]).toEqual([byName.get('.')?.require.default, byName.get('.')?.types])
+  const others = entries.filter(([name]) => name !== '.').map(([name, each]) => [name.slice(2), [each.types]])
+  expect(typesVersions['*']).toEqual(Object.fromEntries(others))
+})
