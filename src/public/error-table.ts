@@ -175,7 +175,10 @@ export const UNAVAILABLE = {
     'A newer version of this package wrote the database file, schema or Redis prefix. It was not changed.',
     'Update this package.',
   ],
-  store_locked: ['Another process has the database file open.', 'Stop it, or give each process its own file.'],
+  store_locked: [
+    'Another process has the database file open.',
+    'Run all of them on a Node.js that can share it (22.22.3 or later, 24.15 or later), stop that process, or use another file.',
+  ],
   store_unmigrated: [
     'The tables are missing or outdated, and this role may not create them.',
     'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the store shows.',

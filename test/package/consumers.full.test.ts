@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
+import { openFile } from './one-file.ts'
 import { emptyProject, LIFE, LIFE_SAYS, mustRun, pack, type EmptyProject } from './packed.ts'
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
@@ -54,6 +55,14 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 240_000
         expect(await mustRun(node, ['--disable-warning=ExperimentalWarning', `${out}/${file}`], project.folder)).toBe(
           prints[file],
         )
+  })
+
+  // Without `exports`: `typesVersions` leads to the types. TypeScript 6 still has it, deprecated.
+  test('node10: CommonJS', async () => {
+    const options = ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0']
+    await compile(['main.cts', 'entries.cts'], 'out-node10', options)
+    expect(await mustRun(process.execPath, ['out-node10/main.cjs'], project.folder)).toBe('function string\n')
+    expect(await mustRun(process.execPath, ['out-node10/entries.cjs'], project.folder)).toBe('true 0 string\n')
   })
 
   async function compile(files: readonly string[], out: string, options: readonly string[]): Promise<void> {
@@ -143,6 +152,18 @@ describe('the command line', { timeout: 90_000 }, () => {
       expect(await mustRun(oldestNode, [bin(), command, '--help'], project.folder)).toContain(
         `Usage: messaging-webhooks ${command} `,
       )
+  })
+
+  test('names the versions of Node that share a file, while an app on Node 22.13 has it open', async () => {
+    const app = await openFile(oldestNode, project.folder)
+    expect(app.said).toBe('opened')
+    const args = ['--disable-warning=ExperimentalWarning', bin(), 'events', 'list', '--store', 'one-file.db']
+    const { code, stderr } = await runProgram(oldestNode, args, { cwd: project.folder })
+    await app.end()
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /^error: Another process has .* a Node\.js that can share it \(22\.22\.3 or later, 24\.15 or later\)/m,
+    )
   })
 
   test('says that the store needs a Node with SQLite', async () => {

@@ -21,7 +21,7 @@ export async function checkOneFile(node: string, folder: string): Promise<string
   return said === 'opened, store_locked, opened' ? undefined : said
 }
 
-async function openFile(node: string, folder: string): Promise<Opening> {
+export async function openFile(node: string, folder: string): Promise<Opening> {
   const child = spawn(node, ['--no-warnings', 'one-file.mjs', 'one-file.db'], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
