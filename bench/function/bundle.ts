@@ -11,7 +11,7 @@ export function sourceOfFunction(): string {
 import { createReceiver } from ${from('index.js')}
 import { lambdaHandler } from ${from('http/lambda.js')}
 import { redisStore } from ${from('stores/redis/store.js')}
-const methods = ['connect', 'close', 'destroy', 'duplicate', 'on', 'off', 'sendCommand', 'subscribe']
+const methods = ['connect', 'close', 'destroy', 'duplicate', 'on', 'off', 'sendCommand', 'subscribe', 'withTypeMapping']
 const client = { isOpen: false, isReady: false, ...Object.fromEntries(methods.map((name) => [name, () => {}])) }
 const receiver = createReceiver({ credentials: { authKey: 'a key' }, store: redisStore({ client }), logger: false })
 export const handler = lambdaHandler(receiver, 'status')
