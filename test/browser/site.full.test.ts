@@ -1,5 +1,5 @@
 /** The documentation site: every link and anchor resolves; in a browser, no error, no outside request, accessible. */
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
@@ -48,13 +48,14 @@ test('every link resolves to a page and its anchor', () => {
     links
       .map((link) => new URL(link, `${origin}${path}`))
       .filter((url) => {
-        if (url.origin !== origin) return false
+        if (url.origin !== origin || url.pathname === '/openapi.json') return false
         const target = site.get(url.pathname.endsWith('/') ? `${url.pathname}index.html` : url.pathname)
         return target === undefined || (url.hash !== '' && !target.ids.has(decodeURIComponent(url.hash.slice(1))))
       })
       .map((url) => `${path}: ${url.pathname}${url.hash}`),
   )
   expect(broken).toEqual([])
+  expect(existsSync(join(folder, 'openapi.json'))).toBe(true)
 })
 
 const reason = noBrowser()
