@@ -1,10 +1,12 @@
 /** The site of the documentation: `npm run docs` serves it, `npm run docs:build` builds it. Both write `api/` first. */
 import { copyFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { defineConfig, type DefaultTheme } from 'vitepress'
 
 const OPENAPI_FILE = 'openapi.json'
 const REPOSITORY = 'https://github.com/messaging-webhooks/messaging-webhooks'
+/** The package has the pages without the pictures, so that pages name these in full. */
+const PICTURES = `${REPOSITORY}/raw/main/docs/`
 
 const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'Getting started', link: '/guides/getting-started' },
@@ -114,6 +116,9 @@ export default defineConfig({
           const outside = '../'.repeat(depth)
           for (const { children } of tokens)
             for (const child of children ?? []) {
+              const picture = child.type === 'image' ? child.attrGet('src') : null
+              if (picture?.startsWith(PICTURES) === true)
+                child.attrSet('src', posix.relative(posix.dirname(env.relativePath), picture.slice(PICTURES.length)))
               const href = child.type === 'link_open' ? child.attrGet('href') : null
               if (href?.startsWith(outside) === true)
                 child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
