@@ -15,7 +15,8 @@ try {
         'users of the installed package do not need.',
     )
   await mustRun('publint', ['run', tarball, '--strict'])
-  await mustRun('attw', [tarball])
+  // `node10` knows no `exports`, and a document has no types.
+  await mustRun('attw', [tarball, '--exclude-entrypoints', 'openapi.json'])
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
