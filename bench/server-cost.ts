@@ -22,13 +22,12 @@ import type { StoreEntry } from './contenders/stores.ts'
 import { readCounters } from './database/counters.ts'
 import { answerQuestions, ask } from './processes/asking.ts'
 import { startPinned } from './processes/pinned.ts'
+import { placeOf, REPORTS } from './processes/spaced.ts'
 import { countTraffic } from './processes/traffic.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
 const RATE = Number(process.env['RATE'] ?? 1_000)
 const PROCESSES = (process.env['PROCESSES'] ?? '1,4,16').split(',').map(Number)
-const REPORTS = Number(process.env['REPORTS'] ?? 1)
-const SPACING = 100
 const AUTH_KEY = 'a key of the benchmark'
 const TICK_MS = 5
 /** The servers update their statistics up to a second late. */
@@ -49,12 +48,6 @@ interface ChildCounters {
 const known = (value: number): number | undefined => (Number.isNaN(value) ? undefined : Math.round(value))
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** The report and the message at this position of the sequence. */
-function placeOf(at: number): readonly [report: number, message: number] {
-  const round = SPACING * REPORTS
-  return [Math.floor((at % round) / SPACING), Math.floor(at / round) * SPACING + (at % SPACING)]
-}
 
 /** One child process. A question holds the number of events and the rate, or asks for its counters. */
 async function beChild(store: SharedStore, place: string, name: string): Promise<void> {

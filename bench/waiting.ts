@@ -12,12 +12,11 @@ import { callback } from 'messaging-webhooks/testing'
 import { chosenStores, isSharedStore, SHARED_STORES, type SharedStore } from './contenders/shared.ts'
 import { answerQuestions, ask } from './processes/asking.ts'
 import { startPinned } from './processes/pinned.ts'
+import { placeOf, REPORTS } from './processes/spaced.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
 const RATE = Number(process.env['RATE'] ?? 500)
 const PROCESSES = (process.env['PROCESSES'] ?? '1,3,8').split(',').map(Number)
-const REPORTS = Number(process.env['REPORTS'] ?? 1)
-const SPACING = 100
 const AUTH_KEY = 'a key of the benchmark'
 const TICK_MS = 5
 const DRAIN_MS = 60_000
@@ -31,12 +30,6 @@ interface Times {
 const nowMs = (): number => performance.timeOrigin + performance.now()
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** The report and the message at this position of the sequence. */
-function placeOf(at: number): readonly [report: number, message: number] {
-  const round = SPACING * REPORTS
-  return [Math.floor((at % round) / SPACING), Math.floor(at / round) * SPACING + (at % SPACING)]
-}
 
 async function beChild(store: SharedStore, place: string, processes: number, index: number): Promise<void> {
   const made = await SHARED_STORES[store].make(place)

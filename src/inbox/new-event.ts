@@ -176,7 +176,8 @@ function bodyEvent(
   const { body, masked, arrivedAtMs } = callback
   const { seconds, anomaly } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
   const record = recordOf(callback, seconds, anomaly === undefined ? [] : [anomaly])
-  const messageId = body.fields && messageNamedIn(body.fields, () => textOf(body.bytes))
+  const needsMessage = problem !== undefined || seconds === undefined
+  const messageId = needsMessage && body.fields ? messageNamedIn(body.fields, () => textOf(body.bytes)) : undefined
   if (problem !== undefined) {
     record.problem = problem
     if (messageId !== undefined) record.messageId = messageId

@@ -2,7 +2,7 @@
  * The page about containers and proxies: the app as process 1 of a container with a read-only root, and two instances that
  * restart and die behind nginx and HAProxy, with the page's own configurations, while callbacks arrive.
  */
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { describePostgres } from '../stores/postgres/schema.ts'
 import { freePort } from '../support/free-port.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { startProgram } from '../support/program.ts'
+import { programAt } from '../support/servers/own-server.ts'
 import { titleWith } from '../support/skipping.ts'
 import { appFolder, blockOf, CREDENTIALS, migratedDatabase, report, startApp } from './production-app.ts'
 
@@ -21,21 +22,18 @@ const PAGE = 'docs/guides/containers.md'
 const CALLBACKS = Number(process.env['CALLBACKS'] ?? 5_000)
 const CONNECTIONS = 24
 
-function whyNot(command: string, ...args: string[]): string | undefined {
-  try {
-    execFileSync(command, args, { stdio: 'pipe', env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` } })
-    return undefined
-  } catch {
-    const reason = `${[command, ...args].join(' ')} fails`
-    if (process.env['CI'] === 'true') throw new Error(`${reason}: its tests cannot run.`)
-    return reason
-  }
+/** With CI=true, the tests must run. */
+function needed(reason: string | undefined): string | undefined {
+  if (reason !== undefined && process.env['CI'] === 'true') throw new Error(`Its tests cannot run: ${reason}.`)
+  return reason
 }
+
+const noProgram = (name: string): string | undefined => needed(programAt(name) === undefined ? `no ${name}` : undefined)
 
 const PROXIES = [
   {
     name: 'nginx',
-    missing: whyNot('nginx', '-v'),
+    missing: noProgram('nginx'),
     arguments: (folder: string) => ['-p', folder, '-e', 'stderr', '-c', 'proxy.conf'],
     around: (block: string) =>
       `daemon off; pid nginx.pid; ${process.getuid?.() === 0 ? 'user root;' : ''} events {}
@@ -45,7 +43,7 @@ scgi_temp_path scgi; ${block} }`,
   },
   {
     name: 'haproxy',
-    missing: whyNot('haproxy', '-v'),
+    missing: noProgram('haproxy'),
     arguments: (folder: string) => ['-db', '-f', join(folder, 'proxy.conf')],
     around: (block: string) => block,
     listening: ['bind :80', (port: number) => `bind 127.0.0.1:${port}`],
@@ -66,8 +64,7 @@ async function startProxy(proxy: (typeof PROXIES)[number], apps: readonly number
   block = replaced(block, listens, listen(port))
   for (const [index, app] of apps.entries()) block = replaced(block, `10.0.0.${index + 1}:3000`, `127.0.0.1:${app}`)
   writeFileSync(join(folder, 'proxy.conf'), proxy.around(block))
-  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
-  const { child, ended } = startProgram(proxy.name, proxy.arguments(folder), { cwd: folder, env })
+  const { child, ended } = startProgram(programAt(proxy.name) ?? '', proxy.arguments(folder), { cwd: folder })
   onTestFinished(async () => {
     child.kill('SIGTERM')
     await ended
@@ -196,9 +193,13 @@ cd "/mnt/$folder"
 exec setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps +dac_read_search --ambient-caps +dac_read_search "$@"
 `
 
+function canUnshare(): boolean {
+  return spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0
+}
+
 const noContainer =
   process.platform === 'linux' && process.getuid?.() === 0
-    ? whyNot('unshare', '--mount', '--pid', '--fork', 'true')
+    ? needed(canUnshare() ? undefined : 'unshare fails')
     : 'only root on Linux can make namespaces'
 
 test.skipIf(noContainer !== undefined)(
