@@ -25,8 +25,8 @@ async function reserveIn(
   const sentMs = monotonicMs()
   const own = [...exclude].filter((key) => partitions.of(key) === partition)
   const most = Math.min(limit, MAX_RESERVED)
-  const dueMs = times.toServer(partition.index, nowMs) ?? nowMs
-  const request = [Math.floor(dueMs), RESERVED_MS, most, ...own]
+  const dueMs = Math.floor(nowMs)
+  const request = [dueMs, dueMs + RESERVED_MS, most, ...own]
   const [now, next, ...found] = list(await redis.run(reserve, [`${partition.base}due`], request))
   times.note(partition.index, integer(now), sentMs)
   const stored = found.map((one): Stored => {

@@ -7,7 +7,7 @@
  * - `r:<key>`: a record: the 12 characters of its version, then its text
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
- * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by when they
+ * - `due`: sorted set of the keys of due records, by the store's time; `leased`: of leased records, by when they
  *   can be leased again
  * - `more`: set of the events that wait behind another one of their record
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
@@ -81,13 +81,13 @@ return redis.call('MGET', unpack(KEYS))
 
 /**
  * Finds due records, earliest first, and reserves them by moving their times. KEYS: the `due` set. ARGV: the time by which they
- * are due; the length of the reservation, from now on; limit; then the keys of records to leave out. Returns the server's time;
- * when the next record is due, or empty; then for each found record its key, record and send, nil if missing.
+ * are due, and until when they are reserved, both in the store's time; limit; then the keys of records to leave out. Returns the
+ * server's time; when the next record is due, or empty; then for each found record its key, record and send, nil if missing.
  */
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
 local base = baseOf(KEYS[1])
-local dueMs, untilMs, limit = tonumber(ARGV[1]), string.format('%.0f', now + ARGV[2]), tonumber(ARGV[3])
+local dueMs, untilMs, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local excluded = {}
 for at = 4, #ARGV do excluded[ARGV[at]] = true end
 local function advance(set)

@@ -2,16 +2,18 @@
 import { Redis } from 'ioredis'
 import { vi } from 'vitest'
 import { freePort } from '../free-port.ts'
+import type { Env } from './own-server.ts'
 import { startRedis, type RedisServer } from './redis.ts'
 import { REPLICABLE } from './redis-replica.ts'
 
-const SLOTS = 16_384
-const MASTERS = 3
+export const SLOTS = 16_384
+export const MASTERS = 3
 /** The nodes need time to exchange their state by gossip. */
 const POLL = { timeout: 60_000, interval: 100 }
 
-async function startNode(settings: Readonly<Record<string, string>>): Promise<RedisServer> {
+async function startNode(settings: Readonly<Record<string, string>>, env?: Env): Promise<RedisServer> {
   return startRedis({
+    env,
     settings: {
       ...REPLICABLE,
       'cluster-enabled': 'yes',
@@ -51,11 +53,12 @@ async function meet(clients: readonly Redis[], first: RedisServer | undefined): 
     }, POLL)
 }
 
-/** `settings` go on the command line of each node. */
+/** `settings` go on the command line of each node; `envs`: further variables of each. */
 export async function startRedisCluster(
   settings: Readonly<Record<string, string>> = {},
+  envs: readonly Env[] = [],
 ): Promise<readonly RedisServer[]> {
-  const nodes = await Promise.all(Array.from({ length: MASTERS }, () => startNode(settings)))
+  const nodes = await Promise.all(Array.from({ length: MASTERS }, (_, index) => startNode(settings, envs[index])))
   await withClients(nodes, async (clients) => {
     for (const [index, client] of clients.entries()) {
       const from = Math.floor((SLOTS * index) / MASTERS)
