@@ -19,8 +19,16 @@ test('its types are checked, including those of decorated classes', TIMEOUT, asy
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
 })
 
-test.each(FILES)('the guide shows %s.ts, word for word', (name) => {
+test.each(['webhooks', 'main'])('the guide shows %s.ts, word for word', (name) => {
   expect(readProjectFile('docs/guides/nest.md')).toContain(`\n${readProjectFile(`examples/nest/${name}.ts`)}\`\`\``)
+})
+
+test('the guide shows each line of main-fastify.ts that main.ts does not have', () => {
+  const linesOf = (path: string): string[] => readProjectFile(path).split('\n')
+  const [page, main] = [linesOf('docs/guides/nest.md'), linesOf('examples/nest/main.ts')]
+  const own = linesOf('examples/nest/main-fastify.ts').filter((line) => !main.includes(line))
+  expect(own.length).toBeGreaterThan(2)
+  expect(own.filter((line) => !page.includes(line))).toEqual([])
 })
 
 test.each(['main', 'main-fastify'])(
