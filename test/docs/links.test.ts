@@ -57,7 +57,7 @@ test('the first lines of the README name the format’s owner', () => {
 })
 
 test('the README is short enough to read in a few minutes', () => {
-  expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(121)
+  expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(111)
 })
 
 describe('the hazards', () => {
