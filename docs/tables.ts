@@ -32,6 +32,7 @@ import { LOG_CODES } from './log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
+import { keysOf } from '../src/runtime/values.ts'
 import { OPENAPI_TABLES } from './openapi-tables.ts'
 import { OPTIONS, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
@@ -46,6 +47,13 @@ export interface GeneratedTable {
 }
 
 const NONE = '–'
+
+const DURABLE_STORES = {
+  sqlite: 'SQLite',
+  postgres: 'Postgres',
+  mysql: 'MySQL',
+  redis: 'Redis',
+} as const satisfies Partial<Record<keyof typeof STORE_OPTIONS, string>>
 
 /** The meaning of each event type, and the fields that only it has. */
 export const EVENT_PROSE: Readonly<Record<EventType, readonly [tells: string, fields: string]>> = {
@@ -85,31 +93,13 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     page: 'docs/guides/store-memory.md',
     under: 'settings',
     header: ['Bound', 'What', 'Default'],
-    rows: numbersOf('memory'),
+    rows: storeOptionsOf('memory').map(({ name, what, stated }) => [code(name), what, stated]),
   },
   {
-    page: 'docs/guides/store-sqlite.md',
+    page: 'docs/guides/stores.md',
     under: 'settings',
     header: ['Setting', 'What', 'Default'],
-    rows: numbersOf('sqlite'),
-  },
-  {
-    page: 'docs/guides/store-postgres.md',
-    under: 'settings',
-    header: ['Setting', 'What', 'Default'],
-    rows: numbersOf('postgres'),
-  },
-  {
-    page: 'docs/guides/store-mysql.md',
-    under: 'settings',
-    header: ['Setting', 'What', 'Default'],
-    rows: numbersOf('mysql'),
-  },
-  {
-    page: 'docs/guides/store-redis.md',
-    under: 'settings',
-    header: ['Setting', 'What', 'Default'],
-    rows: numbersOf('redis'),
+    rows: durableSettings(),
   },
   {
     page: 'docs/reference/events.md',
@@ -200,29 +190,23 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/guides/observing.md',
     under: 'reasons',
-    header: ['Reason', 'Makes false', 'Meaning'],
-    rows: Object.entries(HEALTH_REASONS).map(([name, [spoils, text]]) => [
-      anchored(name),
-      spoils.length > 0 ? list(spoils) : name.startsWith('not_') ? 'nothing: `working` is undefined' : 'nothing',
-      text,
-    ]),
+    header: ['Makes false', 'Reasons'],
+    rows: healthReasons(),
   },
   {
     page: 'docs/guides/observing.md',
     under: 'metrics',
-    header: ['Metric', 'Type', 'Labels', 'What'],
-    rows: Object.entries(METRICS).map(([name, [type, labels, help]]) => [code(name), type, list(labels), help]),
+    header: ['Metric', 'What'],
+    rows: Object.entries(METRICS).map(([name, [, labels, help]]) => [code(withLabels(name, labels)), help]),
   },
   {
     page: 'docs/guides/opentelemetry.md',
     under: 'metrics',
-    header: ['Metric', 'Instrument', 'Unit', 'Attributes', 'What'],
-    rows: Object.entries(OTEL_METRICS).map(([name, [instrument, unit, attributes, help]]) => [
+    header: ['Metric', 'Instrument', 'Attributes'],
+    rows: Object.entries(OTEL_METRICS).map(([name, [instrument, , attributes]]) => [
       code(name),
       instrument,
-      code(unit),
       list(attributes),
-      help,
     ]),
   },
   ...CLIENT_TABLES,
@@ -249,8 +233,26 @@ function eventRows(): string[][] {
   })
 }
 
-function numbersOf(store: keyof typeof STORE_OPTIONS): string[][] {
-  return storeOptionsOf(store).map(({ name, what, stated }) => [code(name), what, stated])
+/** A row for each setting, with its default in the stores that have it. */
+function durableSettings(): string[][] {
+  const all = keysOf(DURABLE_STORES).flatMap((store) => storeOptionsOf(store).map((option) => ({ ...option, store })))
+  return [...Map.groupBy(all, ({ name }) => name)].map(([name, options]) => {
+    const isEverywhere = options.length === keysOf(DURABLE_STORES).length
+    const defaults = [...Map.groupBy(options, ({ stated }) => stated)].map(([stated, those]) =>
+      isEverywhere && those.length === options.length
+        ? stated
+        : `${stated} (${those.map(({ store }) => DURABLE_STORES[store]).join(', ')})`,
+    )
+    return [code(name), options[0]?.what ?? '', defaults.join(', ')]
+  })
+}
+
+/** The reasons by what they make false. */
+function healthReasons(): string[][] {
+  const groups = Map.groupBy(keysOf(HEALTH_REASONS), (name) =>
+    name.startsWith('not_') ? 'nothing: `working` is undefined' : list(HEALTH_REASONS[name][0]),
+  )
+  return [...groups].map(([affected, names]) => [affected === NONE ? 'nothing' : affected, list(names)])
 }
 
 function carrierACodes(): string[][] {
@@ -276,6 +278,11 @@ function errorTables(): GeneratedTable[] {
     header: ['Code', 'What happened', 'What to do'],
     rows: Object.entries<readonly string[]>(codes).map(([name, texts]) => [anchored(name), ...texts]),
   }))
+}
+
+/** As in a query. */
+function withLabels(name: string, labels: readonly string[]): string {
+  return labels.length === 0 ? name : `${name}{${labels.join(', ')}}`
 }
 
 function list(words: readonly string[]): string {
