@@ -28,7 +28,7 @@ export async function appFolder(): Promise<string> {
   return folder
 }
 
-/** A database with the tables, and the address of a role with only the grants on the page. */
+/** A database with the tables, and the address of a role with only the grants of the guide to Postgres. */
 export async function migratedDatabase(name: string): Promise<string> {
   const owner = Object.assign(new URL(POSTGRES_URL), { pathname: `/${name}` }).href
   await rowsOf(`CREATE DATABASE ${name}`)
@@ -40,7 +40,7 @@ export async function migratedDatabase(name: string): Promise<string> {
   await migratePostgres({ connectionString: owner })
   const client = new pg.Client(owner)
   await client.connect()
-  await client.query(blockOf('docs/guides/production.md', 'sql', 'GRANT').replaceAll(/\bapp\b/g, name))
+  await client.query(blockOf('docs/guides/store-postgres.md', 'sql', 'GRANT').replaceAll(/\bapp\b/g, name))
   await client.end()
   return Object.assign(new URL(owner), { username: name, password: 'of-the-role' }).href
 }

@@ -1,4 +1,4 @@
-/** The app of the production checklist, run with the grants of that page: first without its database, then with it. */
+/** The app of the production checklist, run with the grants of the guide to Postgres: first without its database, then with it. */
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { describePostgres } from '../stores/postgres/schema.ts'
