@@ -21,6 +21,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
     ],
   },
   { text: 'Handlers', link: '/guides/handlers' },
+  { text: 'Recipes', link: '/guides/recipes' },
   { text: 'Projects and rotation', link: '/guides/projects' },
   { text: 'Your own payloads', link: '/guides/payloads' },
   { text: 'Duplicates and message order', link: '/guides/once-and-order' },

@@ -14,7 +14,17 @@ import type { Server } from 'node:http'
 import type expressModule from 'express'
 import type { Receiver } from 'messaging-webhooks'
 import type { Client } from 'messaging-webhooks/client'
+interface PrismaTransaction {
+  handledEvent: { createMany(query: { data: { id: string }; skipDuplicates: boolean }): Promise<{ count: number }> }
+  order: { update(query: { where: { messageId: string }; data: { deliveries: { increment: number } } }): Promise<object> }
+}
 declare global {
+  namespace NodeJS {
+    interface ProcessEnv {
+      readonly NEXT_RUNTIME?: 'nodejs' | 'edge'
+    }
+  }
+  const prisma: { $transaction(work: (tx: PrismaTransaction) => Promise<void>): Promise<void> }
   const express: typeof expressModule
   const app: ReturnType<typeof expressModule>
   const server: Server
@@ -23,6 +33,13 @@ declare global {
   const markDelivered: (messageId: string, at: Date) => Promise<void>
   const sendAgain: (messageId: string, how: { signal: AbortSignal; attempt: number }) => Promise<void>
   const bookPayment: (id: string, amount: number) => Promise<void>
+}
+`
+
+/** The modules that a block imports by an alias of the app's compiler. */
+export const ALIASED = `
+declare module '@/app/receiver' {
+  export const receiver: import('messaging-webhooks').Receiver
 }
 `
 

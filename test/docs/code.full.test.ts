@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 import { readPage, readProjectFile, ROOT, tableOf } from '../../docs/markdown.ts'
 import { EVENT_PROSE } from '../../docs/tables.ts'
-import { AMBIENT, BLOCKS, SOURCES } from './blocks.ts'
+import { ALIASED, AMBIENT, BLOCKS, SOURCES } from './blocks.ts'
 
 const HANDLERS = `
 import type { Receiver } from 'messaging-webhooks'
@@ -82,6 +82,7 @@ test(
     // In one program, because most of the time is spent on the sources.
     const others = [
       ['ambient.d.ts', AMBIENT],
+      ['aliased.d.ts', ALIASED],
       ['tables.ts', typesOfTables()],
       ['wrong.ts', WRONG],
     ] as const

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { migratePostgres } from 'messaging-webhooks/postgres'
-import { callback, signCallback } from 'messaging-webhooks/testing'
+import { callback, signCallback, type SmsDeliveryFields } from 'messaging-webhooks/testing'
 import pg from 'pg'
 import { onTestFinished, vi } from 'vitest'
 import { readPage, ROOT } from '../../docs/markdown.ts'
@@ -59,8 +59,8 @@ export async function startApp(folder: string, port: number, env: NodeJS.Process
 }
 
 /** The status of the answer to a signed delivery report. */
-export async function report(url: string, messageId: string): Promise<number> {
-  const body = JSON.stringify(callback.smsDelivery({ messageId }))
+export async function report(url: string, messageId: string, fields: SmsDeliveryFields = {}): Promise<number> {
+  const body = JSON.stringify(callback.smsDelivery({ messageId, ...fields }))
   const headers = { 'x-service-signature': signCallback(body, CREDENTIALS.SIGNING_SECRET) }
   return (await fetch(`${url}/webhooks/status`, { method: 'POST', headers, body })).status
 }

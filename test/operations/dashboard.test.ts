@@ -5,7 +5,8 @@ import { ERRORS } from '../../src/public/error-table.ts'
 import { METRICS } from '../../src/operations/metrics.ts'
 
 const DASHBOARD = 'examples/grafana-dashboard.json'
-const PAGE = 'docs/guides/observing.md'
+/** The number of alerts on each page. */
+const ALERTS = { 'docs/guides/observing.md': 5, 'docs/guides/recipes.md': 1 }
 
 /** The names for queries: a histogram has three. */
 const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(
@@ -18,13 +19,16 @@ const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(
 /** Prometheus gives these to every target. */
 const OF_TARGETS = ['job', 'instance']
 
-/** Every expression: all of the dashboard's JSON, and the `expr` of the page's alerts. */
+/** Every expression: all of the dashboard's JSON, and the `expr` of the pages' alerts. */
 function queriesOf(): readonly string[] {
   const dashboard = [
     ...readProjectFile(DASHBOARD).matchAll(/"(?:expr|query)": ("(?:[^"\\]|\\.)*messaging_webhooks(?:[^"\\]|\\.)*")/g),
   ]
-  const alerts = [...readProjectFile(PAGE).matchAll(/^ +expr: (.+)$/gm)]
-  expect(alerts).toHaveLength(5)
+  const alerts = Object.entries(ALERTS).flatMap(([page, count]) => {
+    const found = [...readProjectFile(page).matchAll(/^ +expr: (.+)$/gm)]
+    expect(found, page).toHaveLength(count)
+    return found
+  })
   return [...dashboard.map(([, json = '']) => String(JSON.parse(json))), ...alerts.map(([, text = '']) => text)]
 }
 
