@@ -74,7 +74,9 @@ async function started(command: 'start' | 'dev') {
     undefined,
     '/webhooks/status',
   )
-  onTestFinished(() => app.close())
+  onTestFinished(async () => {
+    await app.close()
+  })
   return { app, folder }
 }
 
