@@ -9,6 +9,7 @@ const FIRST = [
   'http/adapters/next.full',
   'package/build.full',
   'docs/code.full',
+  'docs/recipes-',
   'end-to-end/soak.full',
   'stores/redis/cluster-faults.full',
   'stores/postgres/conformance.full',
