@@ -9,6 +9,8 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, '.ci/package.json
 }
 const missing = Object.keys(devDependencies).filter((name) => !existsSync(join(ROOT, 'node_modules', name)))
 if (missing.length > 0) {
-  console.error(`This needs packages that npm ci alone does not install: ${missing.join(', ')}. Run: npm run install:all`)
+  console.error(
+    `npm ci leaves out packages that this needs, such as ${missing.slice(0, 3).join(', ')}. Run: npm run install:all`,
+  )
   process.exitCode = 1
 }

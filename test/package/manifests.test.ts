@@ -44,7 +44,9 @@ function importsOf(files: readonly string[]): ReadonlyMap<string, readonly strin
     const names = importedFiles.map(({ fileName }) => fileName)
     imports.set(file, names)
     const folder = dirname(file)
-    waiting.push(...names.filter((name) => name.startsWith('.') && name.endsWith('.ts')).map((name) => join(folder, name)))
+    waiting.push(
+      ...names.filter((name) => name.startsWith('.') && name.endsWith('.ts')).map((name) => join(folder, name)),
+    )
   }
   return imports
 }
