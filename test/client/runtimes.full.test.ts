@@ -48,7 +48,8 @@ cpSync(join(import.meta.dirname, 'programs'), folder, { recursive: true })
 afterAll(() => removeFolder(folder))
 
 for (const [name, program, args] of PROGRAMS) {
-  const missing = program === undefined ? `the package of ${name} has no program for this machine` : undefined
+  const missing =
+    program === undefined ? `the package of ${name} is not installed, or has no program for this machine` : undefined
   if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
   test.skipIf(missing !== undefined)(titleWith(missing, name), async () => {
@@ -62,7 +63,8 @@ for (const [name, program, args] of PROGRAMS) {
 }
 
 const workerd = binary('@cloudflare/workerd-*/bin/workerd')
-const missing = workerd === undefined ? 'the package `workerd` has no program for this machine' : undefined
+const missing =
+  workerd === undefined ? 'the package `workerd` is not installed, or has no program for this machine' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'Cloudflare Workers'), () => {

@@ -5,7 +5,7 @@ import { appFolder, binary, removeFolder, startApp } from './app-process.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
 
 const bun = binary('@oven/bun-*/bin/bun')
-const missing = bun === undefined ? 'the package `bun` has no program for this machine' : undefined
+const missing = bun === undefined ? 'the package `bun` is not installed, or has no program for this machine' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'Bun'), () => {

@@ -5,7 +5,8 @@ import { appFolder, binary, removeFolder, startApp } from './app-process.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
 
 const deno = binary('@deno/*/deno')
-const missing = deno === undefined ? 'the package `deno` has no program for this machine' : undefined
+const missing =
+  deno === undefined ? 'the package `deno` is not installed, or has no program for this machine' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'Deno'), () => {

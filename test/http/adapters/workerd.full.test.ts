@@ -6,7 +6,8 @@ import { bundle } from './bundled.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
 
 const workerd = binary('@cloudflare/workerd-*/bin/workerd')
-const missing = workerd === undefined ? 'the package `workerd` has no program for this machine' : undefined
+const missing =
+  workerd === undefined ? 'the package `workerd` is not installed, or has no program for this machine' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'Cloudflare Workers'), () => {

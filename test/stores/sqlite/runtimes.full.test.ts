@@ -13,7 +13,8 @@ const RUNTIMES: readonly (readonly [name: string, program: string | undefined, a
 ]
 
 for (const [name, program, args] of RUNTIMES) {
-  const missing = program === undefined ? `the package of ${name} has no program for this machine` : undefined
+  const missing =
+    program === undefined ? `the package of ${name} is not installed, or has no program for this machine` : undefined
   if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
   test.skipIf(missing !== undefined)(titleWith(missing, name), { timeout: 60_000 }, async () => {
