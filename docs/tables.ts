@@ -47,6 +47,8 @@ export interface GeneratedTable {
 }
 
 const NONE = '–'
+/** A flag of more commands than this is shown once. */
+const MAX_COMMANDS = 3
 
 const DURABLE_STORES = {
   sqlite: 'SQLite',
@@ -159,7 +161,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/command-line.md',
     under: 'flags',
-    header: ['Command', 'Flag', 'What'],
+    header: ['Command', 'Flags'],
     rows: await flagRows(),
   },
   {
@@ -289,16 +291,20 @@ function list(words: readonly string[]): string {
   return words.length === 0 ? NONE : words.map(code).join(', ')
 }
 
-/** The flags of each command, as its help shows them. */
+/** The flags of each command. Those that several commands have are in the first row. */
 async function flagRows(): Promise<readonly (readonly string[])[]> {
   const program = new Command()
   const terminal = createTerminal()
   for (const [name, { load }] of Object.entries(COMMANDS)) (await load()).define(program.command(name), terminal)
-  const rowsOf = (command: Command, path: string): readonly (readonly string[])[] => [
-    ...command.options.map(({ flags, description }) => [code(path), code(flags), description]),
+  const rowsOf = (command: Command, path: string): readonly { path: string; flags: readonly string[] }[] => [
+    { path, flags: command.options.map(({ flags }) => flags) },
     ...command.commands.flatMap((inner) => rowsOf(inner, `${path} ${inner.name()}`)),
   ]
-  return program.commands.flatMap((command) => rowsOf(command, command.name()))
+  const rows = program.commands.flatMap((command) => rowsOf(command, command.name()))
+  const all = rows.flatMap(({ flags }) => flags)
+  const isShared = (flag: string): boolean => all.filter((other) => other === flag).length > MAX_COMMANDS
+  const own = rows.map(({ path, flags }) => [code(path), list(flags.filter((flag) => !isShared(flag)))])
+  return [['several', list([...new Set(all.filter(isShared))])], ...own.filter(([, flags]) => flags !== NONE)]
 }
 
 function code(text: string): string {
