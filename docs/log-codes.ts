@@ -2,12 +2,12 @@
 export const LOG_CODES = {
   store_back: [
     'warn',
-    'The store is back: how long it was unavailable (`unavailableMs`), and how many events left the spool (`fromSpool`).',
+    'The store is back after `unavailableMs`; `fromSpool` events left the spool.',
   ],
-  spool_emptied: ['info', 'Spooled events of an earlier process are in the store (`fromSpool`).'],
+  spool_emptied: ['info', '`fromSpool` events that an earlier process spooled are in the store.'],
   unrecognized_unhandled: [
     'warn',
-    'A callback could not be read, and `unrecognized` has no handler: its `problem`, id and likely cause.',
+    'A callback could not be read, and `unrecognized` has no handler. The line has its `problem`, id and likely cause.',
   ],
   event_unhandled: ['warn', 'An event was settled without a handler for its type. Logged once per type.'],
   no_spool: [
@@ -16,7 +16,7 @@ export const LOG_CODES = {
   ],
   secret_weak: [
     'warn',
-    'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not mask it.',
+    'A key or secret has fewer than 8 characters, or fewer than 5 different ones. It can be guessed, and logs do not mask it.',
   ],
   no_signing_secret: [
     'warn',
@@ -25,7 +25,7 @@ export const LOG_CODES = {
   memory_store: ['warn', 'Production without a `store`: unhandled events are lost when the process ends.'],
   secret_mistaken: [
     'warn',
-    'A key or secret has white space at an end, is in quotation marks, ends with `\\n` as two characters, is the text `undefined`, or is both halves of a pair.',
+    'A key or secret is in quotation marks, has white space or the characters `\\n` at an end, is the text `undefined`, or is both halves of a pair.',
   ],
   signature_absent: [
     'warn',
@@ -37,15 +37,15 @@ export const LOG_CODES = {
   ],
   server_still_open: [
     'warn',
-    '`close()` was called while a server listens, or ended while it had connections. Later callbacks are answered 503.',
+    '`close()` was called while a server listens or has connections. Later callbacks are answered 503.',
   ],
   quarantine_reverified: [
     'warn',
-    'A start has verified the quarantine again: how many requests (`examined`), how many events it admitted (`admitted`), and how many requests that look like callbacks are still refused (`waiting`).',
+    'A start has verified the quarantine again: `examined` requests, `admitted` events, and `waiting` requests that look like callbacks and are still refused.',
   ],
   quarantine_lost: [
     'warn',
-    'Refused requests that look like callbacks are lost with this process, because the quarantine held them only in memory.',
+    'Refused requests that look like callbacks are lost with this process: the quarantine held them only in memory.',
   ],
   inspector_audit: [
     'info',
@@ -56,15 +56,15 @@ export const LOG_CODES = {
   inspector_failed: ['error', 'The store or the inspector failed (`cause`). The request was answered 503.'],
   send_retried: [
     'warn',
-    'A send of the client did not reach the service and is retried: why (`reason`), and when (`delayMs`).',
+    'A send of the client did not reach the service (`reason`) and is retried after `delayMs`.',
   ],
   base_url_unusual: [
     'warn',
-    'The `baseUrl` of the client does not end as the service documents. The line has the address that was probably meant (`likely`).',
+    'The `baseUrl` of the client does not end as the service documents; `likely` was probably meant.',
   ],
   schedule_ignored: [
     'warn',
-    'The service accepted messages for a future time as immediate (`recipients`): see the option `schedule` of the client.',
+    'The service accepted messages for a future time as immediate. Set the option `schedule` of the client.',
   ],
   on_error_failed: ['error', 'A handler of `onError` threw. Its error was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>

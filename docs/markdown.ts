@@ -45,6 +45,8 @@ interface Section {
   readonly anchor: string
   /** The tables that stand under this very heading, the header row first; cells as written, without their padding. */
   readonly tables: readonly (readonly (readonly string[])[])[]
+  /** The items of its list of codes, as written. */
+  readonly items: readonly string[]
 }
 
 interface Markdown {
@@ -57,7 +59,7 @@ interface Markdown {
 }
 
 export function readMarkdown(text: string): Markdown {
-  const sections: { title: string; anchor: string; tables: string[][][] }[] = []
+  const sections: { title: string; anchor: string; tables: string[][][]; items: string[] }[] = []
   const blocks: CodeBlock[] = []
   const links: string[] = []
   const named: string[] = []
@@ -79,7 +81,8 @@ export function readMarkdown(text: string): Markdown {
       continue
     }
     const heading = /^#{1,6} (.+)$/.exec(line)
-    if (heading?.[1] !== undefined) sections.push({ title: heading[1], anchor: anchorOf(heading[1]), tables: [] })
+    if (heading?.[1] !== undefined) sections.push({ title: heading[1], anchor: anchorOf(heading[1]), tables: [], items: [] })
+    if (isItem(line)) sections.at(-1)?.items.push(line)
     const tables = sections.at(-1)?.tables
     if (line.startsWith('|') && tables !== undefined) {
       if (!isInTable) tables.push([])
@@ -93,6 +96,11 @@ export function readMarkdown(text: string): Markdown {
     for (const link of line.replaceAll(/`[^`]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)) links.push(link[1] ?? '')
   }
   return { sections, anchors: [...sections.map(({ anchor }) => anchor), ...named], blocks, links }
+}
+
+/** Whether the line is an item of a list of codes, each with a place of its own. */
+export function isItem(line: string): boolean {
+  return line.startsWith('- <a id="')
 }
 
 /** The anchor that a heading gets where the page is shown. */

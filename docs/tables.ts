@@ -1,4 +1,4 @@
-/** Tables of the documentation that are generated from constants of the code. `npm run docs:tables` writes them. */
+/** Tables and lists of the documentation that are generated from constants of the code. `npm run docs:tables` writes them. */
 import { Command } from 'commander'
 import {
   CARRIER_A_CODES,
@@ -44,6 +44,14 @@ export interface GeneratedTable {
   readonly under: string
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
+}
+
+/** A list of codes, an item each, to which errors and pages lead. */
+export interface GeneratedList {
+  readonly page: string
+  /** The anchor of its heading. */
+  readonly under: string
+  readonly items: readonly string[]
 }
 
 const NONE = '–'
@@ -176,19 +184,6 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     header: ['Code', 'When'],
     rows: Object.values(EXIT_CODES).map(({ code: number, when }) => [String(number), when]),
   },
-  ...errorTables(),
-  {
-    page: 'docs/reference/log.md',
-    under: 'log-lines',
-    header: ['Code', 'Level', 'When'],
-    rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [anchored(name), level, when]),
-  },
-  {
-    page: 'docs/reference/doctor.md',
-    under: 'findings',
-    header: ['Code', 'Level', 'Finding', 'Fix'],
-    rows: Object.entries(FINDINGS).map(([name, [level, what, fix]]) => [anchored(name), level, what, fix]),
-  },
   {
     page: 'docs/guides/observing.md',
     under: 'reasons',
@@ -216,6 +211,22 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...VECTOR_TABLES,
   ...OPENAPI_TABLES,
   GLOSSARY,
+]
+
+export const GENERATED_LISTS: readonly GeneratedList[] = [
+  ...errorLists(),
+  {
+    page: 'docs/reference/log.md',
+    under: 'log-lines',
+    items: Object.entries(LOG_CODES).map(
+      ([name, [level, when]]) => `- ${anchored(name)}${level === 'warn' ? '' : ` (${level})`}: ${when}`,
+    ),
+  },
+  {
+    page: 'docs/guides/doctor.md',
+    under: 'findings',
+    items: Object.entries(FINDINGS).map(([name, [level, what]]) => `- ${anchored(name)} (${level}): ${what}`),
+  },
 ]
 
 /** The codes and words of an event type, from the status tables. */
@@ -265,7 +276,7 @@ function carrierACodes(): string[][] {
   return [...rows, [code(carrierAStatus(Number.NaN)), 'any other']]
 }
 
-function errorTables(): GeneratedTable[] {
+function errorLists(): GeneratedList[] {
   return Object.entries({
     thrown: THROWN,
     'refused-callbacks': REFUSED,
@@ -277,8 +288,7 @@ function errorTables(): GeneratedTable[] {
   }).map(([under, codes]) => ({
     page: 'docs/reference/errors.md',
     under,
-    header: ['Code', 'What happened', 'What to do'],
-    rows: Object.entries<readonly string[]>(codes).map(([name, texts]) => [anchored(name), ...texts]),
+    items: Object.entries<readonly string[]>(codes).map(([name, texts]) => `- ${anchored(name)}: ${texts.join(' ')}`),
   }))
 }
 

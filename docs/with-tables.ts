@@ -1,6 +1,6 @@
-/** A page with other rows in its tables. */
-import { anchorOf } from './markdown.ts'
-import type { GeneratedTable } from './tables.ts'
+/** A page with other rows in its tables, and other items in its lists of codes. */
+import { anchorOf, isItem } from './markdown.ts'
+import type { GeneratedList, GeneratedTable } from './tables.ts'
 
 const CELL_BORDER = /(?<!\\)\|/
 
@@ -40,6 +40,21 @@ export function withTables(text: string, tables: readonly GeneratedTable[]): str
   }
   for (const { page, under, header } of missing)
     throw new Error(`${page} has no table with the columns ${header.join(', ')} under #${under}.`)
+  return lines.join('\n')
+}
+
+/** Replaces each list of codes, which is known by its heading. Throws where a page has no such list. */
+export function withLists(text: string, lists: readonly GeneratedList[]): string {
+  const missing = new Set(lists)
+  const lines: string[] = []
+  let list: GeneratedList | undefined
+  for (const line of text.split('\n')) {
+    const [, title] = /^#{1,6} (.+)$/.exec(line) ?? []
+    if (title !== undefined) list = lists.find(({ under }) => under === anchorOf(title))
+    if (list === undefined || !isItem(line)) lines.push(line)
+    else if (missing.delete(list)) lines.push(...list.items)
+  }
+  for (const { page, under } of missing) throw new Error(`${page} has no list of codes under #${under}.`)
   return lines.join('\n')
 }
 

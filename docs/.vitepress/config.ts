@@ -65,6 +65,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   },
   { text: 'Testing your handlers', link: '/guides/testing' },
   { text: 'The emulator', link: '/guides/emulator' },
+  { text: 'Conformance vectors', link: '/guides/vectors' },
   { text: 'Upgrading', link: '/guides/upgrading' },
 ]
 
@@ -81,8 +82,6 @@ const REFERENCE: DefaultTheme.SidebarItem[] = [
   { text: 'Client', link: '/reference/client' },
   { text: 'Emulator', link: '/reference/emulator' },
   { text: 'OpenAPI', link: '/reference/openapi' },
-  { text: 'Findings of the doctor', link: '/reference/doctor' },
-  { text: 'Fields of the vectors', link: '/reference/vectors' },
   { text: 'SQL of the Postgres store', link: '/reference/sql' },
   { text: 'Runtimes', link: '/reference/runtimes' },
   { text: 'API', link: '/api/' },

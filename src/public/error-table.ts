@@ -16,28 +16,25 @@ export const THROWN = {
   ],
   node_unsupported: ['This package does not run on this version of Node.js.', 'Use Node.js 22.13 or later.'],
   peer_unsupported: [
-    'This version of an optional package does not work with this package.',
+    'This package does not work with this version of an optional package.',
     'Install a version that the message names.',
   ],
-  pattern_unknown: [
-    'The event type or the handler is invalid.',
-    'Use an event type or a family, or `onAny` for all events.',
-  ],
+  pattern_unknown: ['The event type or the handler is invalid.', 'Use an event type, a family, or `onAny`.'],
   project_required: [
     'The call names no project, and the receiver has several.',
     'Pass `{ project }`: a message id belongs to a project.',
   ],
   expect_unsupported: [
     'The store lacks `overdue` and `scanSends`, which `expect` and `intend` need.',
-    'Implement both, or use a store of this package.',
+    'Implement both.',
   ],
   send_repeated: [
     'A send with this `reference` exists already. Nothing was sent now.',
-    'Look up its outcome with `receiver.sends.account` or `send.unknown`. Use a new reference for another send.',
+    'Look up its outcome with `receiver.sends.account`, or use a new reference.',
   ],
   wait_timed_out: [
     '`waitFor` timed out before the event arrived.',
-    'Check that the callback was answered 204 and that its handlers succeeded. `onError` reports refusals and failures.',
+    'Check that the callback was answered 204, and what `onError` reports.',
   ],
   emulator_project_unknown: [
     'The emulator has no project with this name.',
@@ -51,12 +48,12 @@ export const THROWN = {
 /** A request was refused with the status in ANSWERS. Passed to `onError`, except for 405. */
 export const REFUSED = {
   signature_missing: [
-    'The request has no signature header, and no authKey instead.',
+    'The request has no signature header and no authKey.',
     'Check who posts to this URL, and that no proxy removes `X-Service-Signature`.',
   ],
   signature_malformed: [
     'The signature header is not of the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or was sent twice.',
-    'Look for a proxy that folds, repeats or rewrites headers.',
+    'Look for a proxy that rewrites headers.',
   ],
   signature_milliseconds: [
     'The `t` of the signature header has more than 12 digits.',
@@ -67,8 +64,8 @@ export const REFUSED = {
     'Compare the signing secret (rotated? trailing newline?), and mount the receiver before anything reads the body.',
   ],
   signature_stale: [
-    'The `t` of the signature header differs from this clock by more than `toleranceSeconds`, so no other proof counts.',
-    'Compare this machine’s clock with NTP. If it is right, the request is a replay.',
+    'The `t` of the signature header differs from this clock by more than `toleranceSeconds`.',
+    'Compare this clock with NTP. If it is right, the request is a replay.',
   ],
   auth_key_malformed: ['The `authKey` in the body is empty or not a string.', 'Check who posts to this URL.'],
   auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key. Was it rotated?'],
@@ -79,26 +76,23 @@ export const REFUSED = {
   ],
   project_unknown: [
     'There are no credentials for the project in the body, or for a body without a project.',
-    'Add the project. Names are compared exactly, including case and white space.',
+    'Add the project. Case and white space count.',
   ],
   project_ambiguous: [
     'The body names no project, and the proof is valid for several.',
     'Give each project its own credentials.',
   ],
-  project_name_too_long: [
-    'The project name in the body is longer than 256 characters.',
+  project_name_too_long: ['The project name is longer than 256 characters.', 'Check who posts to this URL.'],
+  project_name_malformed: [
+    'The project name contains a NUL or half of a surrogate pair.',
     'Check who posts to this URL.',
   ],
-  project_name_malformed: [
-    'The project name in the body contains a NUL or half of a surrogate pair.',
-    'Check who posts to this URL. The credentials function is not called with such a name.',
-  ],
   body_already_parsed: [
-    'A body parser ran before the receiver, so the signature cannot be checked against the exact bytes.',
+    'A body parser ran before the receiver.',
     'Mount the receiver before the parser (in Express, before express.json()), or keep the bytes in `req.rawBody`.',
   ],
   body_already_read: [
-    'The body was read before the receiver, and nothing of it is left.',
+    'The body was read before the receiver.',
     'Mount the receiver before anything that reads the body.',
   ],
   content_encoding: [
@@ -107,16 +101,13 @@ export const REFUSED = {
   ],
   body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise the limit if the service sends such bodies.'],
   body_too_slow: [
-    'The body did not arrive within `bodyTimeoutMs`, came in thousands of tiny pieces, or stalled while others waited for capacity.',
-    'Check the network and the proxies in front of this server.',
+    'The body took longer than `bodyTimeoutMs`, came in thousands of tiny pieces, or stalled.',
+    'Check the network and the proxies.',
   ],
-  body_incomplete: [
-    'The body ended before its declared length.',
-    'Check the network and the proxies in front of this server.',
-  ],
+  body_incomplete: ['The body ended before its declared length.', 'Check the network and the proxies.'],
   method_not_allowed: [
     'The request is not a POST.',
-    'Callbacks are always POSTs: look for a redirect, method-override, or a health check on this URL.',
+    'Look for a redirect, method-override, or a health check on this URL.',
   ],
 } as const satisfies Texts
 
@@ -124,35 +115,32 @@ export const REFUSED = {
 export const UNAVAILABLE = {
   credentials_failed: [
     'The credentials function threw.',
-    'Fix the error in `cause`. The callback is in quarantine and is verified again automatically.',
+    'Fix the error in `cause`. The callback is quarantined and verified again automatically.',
   ],
   credentials_slow: [
     'The credentials function took longer than `lookupTimeoutMs`.',
-    'Cache its lookups. The callback is in quarantine and is verified again automatically.',
+    'Cache its lookups. The callback is quarantined and verified again automatically.',
   ],
   credentials_invalid: [
     'The credentials function returned something other than pairs of non-empty strings.',
-    'Return `{ authKey, signingSecret }`, a list of them, or undefined for an unknown project.',
+    'Return `{ authKey, signingSecret }`, a list of them, or undefined.',
   ],
   credentials_busy: [
     'Too many credentials lookups are in progress.',
-    'Cache them. The callback is in quarantine and is verified again automatically.',
+    'Cache them. The callback is quarantined and verified again automatically.',
   ],
-  store_failed: [
-    'The store threw.',
-    'Check the store: `cause` is its error. A callback that arrived meanwhile was not accepted.',
-  ],
+  store_failed: ['The store threw.', 'Check the store: `cause` is its error.'],
   store_slow: [
     'The store did not answer within `storeTimeoutMs`.',
     'Check the store. It may still complete the operation.',
   ],
   store_client_ended: [
-    'The Redis client of the store has ended: the application closed it, or its strategy stopped reconnecting.',
-    'Connect it again. Let `retryStrategy` or `reconnectStrategy` always return a delay, and close the client after the receiver.',
+    'The Redis client of the store was closed, or its strategy stopped reconnecting.',
+    'Close it after the receiver. Let `retryStrategy` or `reconnectStrategy` always return a delay.',
   ],
   store_full: [
     'The store has reached its limit of unsettled events.',
-    'Fix handlers that fail or are too slow, or raise the limits of the store.',
+    'Fix handlers that fail or are too slow, or raise the limit.',
   ],
   spool_failed: ['Neither the store nor the spool accepted the callback.', 'Check the disk of the spool.'],
   store_unsupported: [
@@ -161,56 +149,53 @@ export const UNAVAILABLE = {
   ],
   store_foreign: [
     'The database file, schema or Redis prefix does not belong to this package. It was not changed.',
-    'Give the store its own file, schema or prefix.',
+    'Give the store its own.',
   ],
   store_bundled: [
-    'The bundle of the app lacks the file of the thread for SQLite files: those of the SQLite store, the spool and the quarantine.',
+    'The bundle of the app lacks the file of the thread for SQLite files.',
     'Keep `messaging-webhooks` external: `external` in esbuild, Rollup and Bun, `externals` in webpack, `serverExternalPackages` in Next.js.',
   ],
   store_path_invalid: [
-    'The database file cannot be opened: its folder does not exist, or its path is a folder.',
-    'Create the folder, or give the store the path of a file.',
+    'The folder of the database file does not exist, or its path is a folder.',
+    'Create the folder, or give the path of a file.',
   ],
   store_newer: [
-    'A newer version of this package wrote the database file, schema or Redis prefix. It was not changed.',
+    'A newer version of this package wrote the database file, schema or Redis prefix.',
     'Update this package.',
   ],
   store_locked: [
     'Another process has the database file open.',
-    'Run all of them on a Node.js that can share it (22.22.3 or later, 24.15 or later), stop that process, or use another file.',
+    'Stop it, use another file, or share it on Node.js 22.22.3, 24.15 or later.',
   ],
   store_unmigrated: [
     'The tables are missing or outdated, and this role may not create them.',
-    'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the store shows.',
+    'Run `npx messaging-webhooks migrate` with a role that may.',
   ],
   store_unusable_engine: [
-    'Tables of the store are in an engine without transactions. Events would be lost or run twice.',
-    'Move them to InnoDB, and check what enforces the other engine, such as `enforce_storage_engine`.',
+    'Tables of the store are in an engine without transactions.',
+    'Move them to InnoDB, and check `enforce_storage_engine`.',
   ],
-  store_forbidden: [
-    'The role lacks privileges on the schema or its tables.',
-    'Have their owner grant them, as the guide to the store shows. `cause`, if there is one, says what was refused.',
-  ],
+  store_forbidden: ['The role lacks privileges on the schema or its tables.', 'Have their owner grant them.'],
   store_replaced: [
-    'The database file was removed or replaced while it was open. The store opened the file that is at its path now.',
-    'Stop every process before you replace the file. Events that only the old file holds are not dispatched.',
+    'The database file was removed or replaced while it was open.',
+    'Stop every process first. Events that only the old file holds are not dispatched.',
   ],
   spool_unusable: [
     'The local file of the spool and the quarantine cannot be used.',
-    'The receiver does not start without it. To do without a spool, set `spool: false`.',
+    'Check its folder and disk. `spool: false` starts without a spool.',
   ],
   spool_full: ['The spool is full.', 'Restore the store, which empties the spool, or free disk space.'],
   spool_locked: [
     'The local file of the spool was locked for more than 5 s.',
-    'Look for a program that has the file open, such as a backup. A network mount that refuses locks looks the same: use a local disk.',
+    'Look for a program that has it open, such as a backup. Use a local disk.',
   ],
   spool_replaced: [
-    'The local file of the spool was removed or replaced while it was open. The receiver goes on in a new file.',
-    'Stop every process before you remove the file: it may hold callbacks that were answered 204.',
+    'The local file of the spool was removed or replaced while it was open.',
+    'Stop every process first: the file may hold callbacks that were answered 204.',
   ],
   spool_damaged: [
     'A part of the local file of the spool cannot be read. The rest was kept.',
-    'Check the disk: a callback that was answered 204 may be lost.',
+    'Check the disk: an accepted callback may be lost.',
   ],
   peer_missing: ['An optional package cannot be loaded.', 'Install it. `cause` is the error.'],
   receiver_closed: [
@@ -222,26 +207,26 @@ export const UNAVAILABLE = {
 
 /** A handler failed. Passed to `onError` as a `HandlerError`. */
 export const OF_HANDLERS = {
-  handler_failed: ['A handler threw. The event is retried while `retry.attempts` lasts.', 'Fix the error in `cause`.'],
+  handler_failed: ['A handler threw.', 'Fix the error in `cause`. The event is retried while `retry.attempts` lasts.'],
   handler_timeout: [
-    'A handler exceeded `handlerTimeoutMs`. Its signal was aborted, and its message waits until it ends.',
+    'A handler exceeded `handlerTimeoutMs`. Its message waits until it ends.',
     'Pass `context.signal` to everything that the handler awaits.',
   ],
   handler_cut_off: [
-    'A handler still ran at the deadline of `close()`. Its signal was aborted, and the event runs again.',
-    'Give `close()` more time (`deadlineMs`), or pass `context.signal` to everything that the handler awaits.',
+    'A handler still ran at the deadline of `close()`. The event runs again.',
+    'Give `close()` more time (`deadlineMs`), or pass `context.signal` on.',
   ],
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
     'Fix the handler, then call `receiver.deadLetters.replay(id)`.',
   ],
   transaction_failed: [
-    'The handlers’ writes through `context.transaction` could not be committed together with the settlement. The event is retried.',
-    '`cause` says why. Rethrow the error of a failed statement: it aborts the transaction. Never end the transaction: use savepoints, not an ORM’s `transaction()` on this connection.',
+    'The handlers’ writes through `context.transaction` could not be committed. The event is retried.',
+    'Rethrow the error of a failed statement. Never end the transaction: use savepoints, not an ORM’s `transaction()`.',
   ],
   lease_lost: [
-    'The lease of an event expired or was lost while its handlers ran, so another worker may run it.',
-    'The event runs again; handlers must be idempotent. Look for what suspends the process or blocks its event loop.',
+    'The lease of an event was lost while its handlers ran. The event runs again.',
+    'Make handlers idempotent. Look for what suspends the process or blocks its event loop.',
   ],
 } as const satisfies Texts
 
@@ -249,66 +234,66 @@ export const OF_HANDLERS = {
 export const REPORTED = {
   signature_ignored: [
     'A callback was accepted by its authKey, although its signature is invalid.',
-    'Compare the signing secret. With `proof: "signature"` or `"both"` the callback would be refused.',
+    'Compare the signing secret.',
   ],
   kind_differs: [
-    'A delivery report arrived at the URL of another kind. It became an `unrecognized` event. Reported once for each kind.',
-    'Register the URL of `status` for delivery reports with the service. If it is, someone replays them.',
+    'A delivery report arrived at the URL of another kind, and became `unrecognized`.',
+    'Register the URL of `status` for delivery reports. If it is, someone replays them.',
   ],
   word_guessed: [
-    'The status word of a report was read without knowing its carrier. Reported once for each network.',
-    'Add the network to the option `networks`. Carriers use one word for different outcomes, and an unknown word counts as a permanent failure.',
+    'The status word of a report was read without knowing its carrier.',
+    'Add the network to `networks`: carriers use one word for different outcomes.',
   ],
   read_report_failed: [
-    '`readReport` threw, or returned something other than a report. The callback was read without it.',
-    'Return `{ messageId, status }`, or undefined if it is not a report. `cause` is the error.',
+    '`readReport` threw, or returned something other than a report. It was ignored.',
+    'Return `{ messageId, status }`, or undefined.',
   ],
   dedupe_key_failed: [
-    '`dedupeKey` threw, or did not return a string. The default identity was used.',
-    'Return a string, or undefined for the default. `cause` is the error.',
+    '`dedupeKey` threw, or did not return a string. It was ignored.',
+    'Return a string, or undefined for the default.',
   ],
   trace_context_failed: [
-    '`traceContext` threw, or returned an invalid trace context. Invalid parts are dropped. Reported once.',
-    'Return `{ traceparent, tracestate }` in the format of W3C Trace Context, or undefined. `cause` is the error.',
+    '`traceContext` threw, or returned an invalid trace context.',
+    'Return `{ traceparent, tracestate }` of W3C Trace Context, or undefined.',
   ],
   store_outage: [
     'The store is unavailable. The spool keeps callbacks until it is back.',
-    'Check the store: `cause` is its error. The log says when it is back (`store_back`).',
+    'Check the store: `cause` is its error.',
   ],
   events_lost: [
     'The receiver was closed with unsettled events, and its store is in memory.',
     'Give `close()` more time (`deadlineMs`), or use a durable store.',
   ],
   event_refused: [
-    'The store refuses an event in every form. The spool keeps it until the next start, which tries it again.',
+    'The store refuses an event in every form. The next start tries it again.',
     'Please report it with its `cause`.',
   ],
   message_crowded: [
-    'A message has 1,000 events that wait to be dispatched. Another event of it is a dead letter.',
-    'Look for what holds up its handlers, or what sends so many reports of one message. Then replay the dead letter.',
+    'A message has 1,000 events that wait to be dispatched. Another one is a dead letter.',
+    'Look for what holds up its handlers or sends so many, then replay it.',
   ],
   event_damaged: [
-    'A stored event, or the record of a message, cannot be read. It became a dead letter; other events are not affected.',
-    'Check what else writes to the store, and its disk. Then discard the dead letter, or replay it once its payload can be read.',
+    'A stored event or record cannot be read, and became a dead letter.',
+    'Check what else writes to the store, and its disk. Then discard or replay it.',
   ],
   store_evicts: [
     'The Redis server may evict stored events, or its policy cannot be read.',
-    'Set `maxmemory-policy noeviction`: a full server then refuses new events and loses none.',
+    'Set `maxmemory-policy noeviction`.',
   ],
   store_unflushed: [
-    'The MySQL server may lose events that were answered 204 when it, or its machine, ends unexpectedly.',
+    'The MySQL server may lose accepted events in a crash.',
     'Set `innodb_flush_log_at_trx_commit = 1`, and `sync_binlog = 1` where it has a binary log.',
   ],
   store_pool_transaction: [
-    'A connection of the application’s pool came with an open or failed transaction of other code. The store closed it and used another.',
-    'Find the code that releases a connection before COMMIT or ROLLBACK: its own writes are lost.',
+    'A connection of the application’s pool came with an open transaction. The store used another.',
+    'Find the code that releases a connection before COMMIT or ROLLBACK: its writes are lost.',
   ],
   store_emptied: [
-    'The data of the store was emptied, or replaced by an earlier state, while it was open. Events in it that were not yet handled are lost.',
-    'Find what ran `TRUNCATE`, `FLUSHALL` or `FLUSHDB`, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
+    'The data of the store was emptied, or replaced by an earlier state, while it was open. Unhandled events are lost.',
+    'Find what emptied it, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
   ],
   store_polling: [
-    'The store receives no notifications from other processes, and polls for new events every second instead.',
+    'The store receives no notifications, and polls every second instead.',
     'Check the connection that listens. Through PgBouncer it needs its own address (`listenConnectionString`).',
   ],
 } as const satisfies Texts
@@ -316,50 +301,44 @@ export const REPORTED = {
 /** Errors of the quarantine. Passed to `onError`. */
 export const OF_QUARANTINE = {
   clock_wrong: [
-    'Several callbacks in a row have a correct signature and the same time offset, so this clock is probably wrong.',
+    'Several callbacks in a row have a correct signature and the same time offset: this clock is probably wrong.',
     'Correct it (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
   ],
   quarantine_full: [
-    'The quarantine is full. Refused requests are no longer kept. Reported once.',
-    'Fix the cause of the refusals, then call `receiver.quarantine.reverify()`. Raise `quarantine.maxBytes` if the requests are real.',
+    'The quarantine is full. Refused requests are no longer kept.',
+    'Fix the cause, then call `receiver.quarantine.reverify()`, or raise `quarantine.maxBytes`.',
   ],
   quarantine_unwritten: [
-    'The file of the quarantine cannot be written or read. Requests are kept in memory until the process ends.',
-    'Check the disk, or set another `quarantine.folder`. `cause` is the error. Writing is retried.',
+    'The file of the quarantine cannot be written or read. Requests are kept in memory.',
+    'Check the disk, or set another `quarantine.folder`.',
   ],
   quarantine_damaged: [
-    'A part of an earlier process’s quarantine could not be read and was skipped. The rest was kept.',
+    'A part of an earlier process’s quarantine could not be read.',
     'Check the disk: refused requests may be lost.',
   ],
 } as const satisfies Texts
 
 /** A send by the client failed. Thrown as a `SendError`. */
 export const OF_SENDING = {
-  unauthenticated: [
-    'The service received no API key. Nothing was sent.',
-    'Check `apiKey`, and that no proxy removes `Authorization`.',
-  ],
+  unauthenticated: ['The service received no API key.', 'Check `apiKey`, and that no proxy removes `Authorization`.'],
   project_not_found: [
-    'The service has no project with this name. Nothing was sent.',
-    'Compare `project` with its display name, including case and white space.',
+    'The service has no project with this name.',
+    'Compare `project` with its display name. Case and white space count.',
   ],
   unknown_project: [
-    'The API key does not belong to the project, or the service cannot find the project. Nothing was sent.',
-    'Compare `project` with its display name, and check the key. A regenerated key invalidates the old one immediately: `apiKey` may be a function that reads the live key.',
+    'The API key does not belong to the project, or the service cannot find the project.',
+    'Compare `project` and the key: a regenerated key invalidates the old one at once.',
   ],
-  insufficient_balance: ['The project has too few credits. Nothing was sent.', 'Top up, then send again.'],
-  volume_limit: ['The project has reached its volume limit. Nothing was sent.', 'Wait, or have the limit raised.'],
-  unsupported_number: ['The service does not reach the number. Nothing was sent.', 'Ask for another number.'],
+  insufficient_balance: ['The project has too few credits.', 'Top up, then send again.'],
+  volume_limit: ['The project has reached its volume limit.', 'Wait, or have the limit raised.'],
+  unsupported_number: ['The service does not reach the number.', 'Ask for another number.'],
   invalid: ['The service rejected fields of the send.', 'Correct them: `errors` says what is wrong with each.'],
   refused: ['The service refused the send.', 'Read the reason in `said`. It is never logged.'],
-  unreadable: [
-    'The response to a send cannot be read.',
-    'Check `baseUrl`, and any proxy in front of the service. `mayBeSent` says whether the message may have been sent.',
-  ],
-  not_sent: ['The send did not reach the service. Nothing was sent.', 'Send it again. `reason` is the error.'],
+  unreadable: ['The response to a send cannot be read.', 'Check `baseUrl`, and any proxy in front of the service.'],
+  not_sent: ['The send did not reach the service.', 'Send it again. `reason` is the error.'],
   unknown_outcome: [
     'The send may have reached the service, but no complete response came.',
-    'The contract shows no query for its outcome. Send again only if a duplicate is better than no message.',
+    'Send again only if a duplicate is better than no message.',
   ],
   aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether the message may have been sent.'],
   unrecorded: [

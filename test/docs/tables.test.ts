@@ -8,8 +8,8 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
 import { PAGES, readPage, readProjectFile, render, tableOf, ROOT } from '../../docs/markdown.ts'
-import { GENERATED_TABLES } from '../../docs/tables.ts'
-import { withTables } from '../../docs/with-tables.ts'
+import { GENERATED_LISTS, GENERATED_TABLES } from '../../docs/tables.ts'
+import { withLists, withTables } from '../../docs/with-tables.ts'
 import { LOG_CODES } from '../../docs/log-codes.ts'
 import { resolveOptions } from '../../src/receiver/resolve-options.ts'
 
@@ -27,6 +27,14 @@ describe('a table that `npm run docs:tables` writes', () => {
     })
 })
 
+describe('a list that `npm run docs:tables` writes', () => {
+  for (const { page, under, items } of GENERATED_LISTS)
+    test(`${page}#${under}`, () => {
+      expect(items.length, 'the constant gave no item').toBeGreaterThan(0)
+      expect(readPage(page).sections.find(({ anchor }) => anchor === under)?.items).toEqual(items)
+    })
+})
+
 describe('the writer of the tables', () => {
   const table = { page: 'a.md', under: 'b', header: ['C', 'D'], rows: [['1', '2']] }
 
@@ -39,6 +47,15 @@ describe('the writer of the tables', () => {
   test('recognises a table with changed columns by its first column', () => {
     const page = '# B\n\n| C | X | Y |\n| - | - | - |\n| x | y | z |\n'
     expect(withTables(page, [table])).toBe('# B\n\n| C | D |\n| --- | --- |\n| 1 | 2 |\n')
+  })
+
+  test('replaces only the items of the list', () => {
+    const item = (name: string): string => `- <a id="${name}"></a>${name}`
+    const page = `# A\n\n${item('x')}\n\n## B\n\n- y\n\n${item('y')}\n${item('z')}\n\nEnd.`
+    const expected = `# A\n\n${item('x')}\n\n## B\n\n- y\n\n${item('1')}\n\nEnd.`
+    const list = { page: 'a.md', under: 'b', items: [item('1')] }
+    expect(withLists(page, [list])).toBe(expected)
+    expect(() => withLists('# B\n\n- y\n', [list])).toThrow('a.md has no list of codes under #b')
   })
 
   test('refuses a page without the table', () => {
