@@ -33,7 +33,6 @@ import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
 import { keysOf } from '../src/runtime/values.ts'
-import { OPENAPI_TABLES } from './openapi-tables.ts'
 import { OPTIONS, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
@@ -209,7 +208,6 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,
-  ...OPENAPI_TABLES,
   GLOSSARY,
 ]
 
