@@ -1,9 +1,6 @@
 /** The codes of log lines that report no error. The line of an error has the code of that error. */
 export const LOG_CODES = {
-  store_back: [
-    'warn',
-    'The store is back after `unavailableMs`; `fromSpool` events left the spool.',
-  ],
+  store_back: ['warn', 'The store is back after `unavailableMs`; `fromSpool` events left the spool.'],
   spool_emptied: ['info', '`fromSpool` events that an earlier process spooled are in the store.'],
   unrecognized_unhandled: [
     'warn',
@@ -54,10 +51,7 @@ export const LOG_CODES = {
   inspector_audit_failed: ['error', '`audit` of the inspector threw (`cause`). The audited action was done anyway.'],
   inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`). The request was answered 500.'],
   inspector_failed: ['error', 'The store or the inspector failed (`cause`). The request was answered 503.'],
-  send_retried: [
-    'warn',
-    'A send of the client did not reach the service (`reason`) and is retried after `delayMs`.',
-  ],
+  send_retried: ['warn', 'A send of the client did not reach the service (`reason`) and is retried after `delayMs`.'],
   base_url_unusual: [
     'warn',
     'The `baseUrl` of the client does not end as the service documents; `likely` was probably meant.',

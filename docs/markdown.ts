@@ -81,7 +81,8 @@ export function readMarkdown(text: string): Markdown {
       continue
     }
     const heading = /^#{1,6} (.+)$/.exec(line)
-    if (heading?.[1] !== undefined) sections.push({ title: heading[1], anchor: anchorOf(heading[1]), tables: [], items: [] })
+    if (heading?.[1] !== undefined)
+      sections.push({ title: heading[1], anchor: anchorOf(heading[1]), tables: [], items: [] })
     if (isItem(line)) sections.at(-1)?.items.push(line)
     const tables = sections.at(-1)?.tables
     if (line.startsWith('|') && tables !== undefined) {

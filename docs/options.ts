@@ -7,13 +7,13 @@ import { mysqlOptions } from '../src/stores/mysql/settings.ts'
 import { postgresOptions } from '../src/stores/postgres/settings.ts'
 import { redisOptions } from '../src/stores/redis/settings.ts'
 import { sqliteOptions } from '../src/stores/sqlite/settings.ts'
+import { LONGEST_TIMER_MS } from '../src/runtime/clock.ts'
 import { readProjectFile } from './markdown.ts'
 
 interface OptionRow {
   /** As in `retry.attempts`. */
   readonly name: string
   readonly type: string
-  readonly range: readonly [minimum: number, maximum: number] | undefined
   readonly default: string
   /** The comment without the unit, the range and the default. */
   readonly what: string
@@ -24,6 +24,8 @@ interface OptionRow {
 }
 
 const SOURCE = 'src/receiver/options.ts'
+/** Limits that the page states once. */
+const LARGEST = [LONGEST_TIMER_MS, Number.MAX_SAFE_INTEGER]
 
 /** Whatever JSON Schema cannot express, such as a function, has only a `description` in it. */
 type JsonSchema = z.core.JSONSchema.BaseSchema
@@ -54,7 +56,15 @@ function rowOf(name: string, schema: JsonSchema, comment: string): OptionRow {
   const limits =
     range === undefined ? '' : `${type.charAt(0).toUpperCase()}${type.slice(1)}, ${range.map(commas).join(' to ')}. `
   const ending = value === undefined ? limits : `${limits}Default: ${value}.`
-  return { name, type, range, default: value ?? code('{}'), what: comment.replace(ending, '').trim(), comment, ending }
+  const what = comment.replace(ending, '').trim()
+  return { name, type: `${type}${shownRange(range)}`, default: value ?? code('{}'), what, comment, ending }
+}
+
+function shownRange(range: readonly [number, number] | undefined): string {
+  if (range === undefined) return ''
+  const [minimum, maximum] = range
+  if (!LARGEST.includes(maximum)) return `, ${commas(minimum)} to ${commas(maximum)}`
+  return minimum === 1 ? '' : `, from ${commas(minimum)}`
 }
 
 function typeOf(schema: JsonSchema): string {

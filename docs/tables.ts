@@ -89,14 +89,11 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/options.md',
     under: 'options',
-    header: ['Option', 'Type', 'Range', 'Default', 'What'],
-    rows: OPTIONS.map(({ name, type, range, default: value, what }) => [
-      code(name),
-      type.replaceAll('|', '\\|'),
-      range === undefined ? NONE : range.map((limit) => limit.toLocaleString('en-US')).join(' to '),
-      value,
-      what,
-    ]),
+    header: ['Option', 'Type', 'Default', 'What'],
+    // A group is its options, unless it can be switched off.
+    rows: OPTIONS.filter(
+      ({ name, type }) => type.includes('false') || !OPTIONS.some((other) => other.name.startsWith(`${name}.`)),
+    ).map(({ name, type, default: value, what }) => [code(name), type.replaceAll('|', '\\|'), value, what]),
   },
   {
     page: 'docs/guides/store-memory.md',

@@ -36,12 +36,12 @@ const ordering = {
 }
 
 const retry = {
-  /** Maximum number of attempts, including the first; then the event becomes a dead letter. Count, 1 to 1,000. Default: 15. */
+  /** Maximum number of attempts; then the event becomes a dead letter. Count, 1 to 1,000. Default: 15. */
   attempts: wholeNumberFrom(1, 1_000).default(15),
   /** Upper limit of the first delay, which doubles, with full jitter. Milliseconds, 0 to 2,147,483,647. Default: 1,000. */
   initialDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(1_000),
   /**
-   * Upper limit of all delays. With the defaults the last attempt is an hour and a half after the first on average, and at most
+   * Upper limit of all delays. With the defaults the last attempt is on average an hour and a half after the first, at most
    * three and a quarter hours. Milliseconds, 0 to 2,147,483,647. Default: 3,600,000.
    */
   maxDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(3_600_000),
@@ -49,19 +49,17 @@ const retry = {
 
 const quarantine = {
   /**
-   * Maximum total size of the kept requests. The least plausible requests are dropped first, and within a class the largest.
-   * Bytes, 1 to 9,007,199,254,740,991. Default: 1,073,741,824 on a disk, which is a day of callbacks at 5 a second, and
-   * 16,777,216 in memory.
+   * Maximum total size of the kept requests. The least plausible are dropped first. Bytes, 1 to 9,007,199,254,740,991. Default:
+   * 1,073,741,824 on a disk, 16,777,216 in memory.
    */
   maxBytes: numberFrom(1, Number.MAX_SAFE_INTEGER, 'bytes').optional(),
   /**
-   * How long a request is kept. Must not exceed the `dedupeDays` of the store, or an event may arrive twice. Hours, 0 to 720.
-   * Default: 72.
+   * How long a request is kept. Above the `dedupeDays` of the store, an event may arrive twice. Hours, 0 to 720. Default: 72.
    */
   maxAgeHours: numberFrom(0, 720, 'hours').default(72),
   /**
-   * Folder on a local disk where requests outlive the process, as exact bodies with their keys. `false` keeps them in memory
-   * only. Default: in the spool’s folder, or beside an SQLite file; otherwise none.
+   * Folder on a local disk for the requests, exact bodies with their keys. `false` keeps them in memory only. Default: in the
+   * spool’s folder, or beside an SQLite file; otherwise none.
    */
   folder: folder.optional(),
 }
@@ -70,24 +68,23 @@ const QUARANTINE = `{ ${Object.keys(quarantine).join(', ')} }, or false`
 /** Credentials are checked further when they are prepared, with errors that contain no secret. */
 export const receiverOptions = {
   /**
-   * The webhook credentials: `authKey`, `signingSecret`, and `notAfter` for a pair that is being rotated out. At most 16 pairs.
-   * Either this or `projects` is required. Default: none.
+   * The webhook credentials: `authKey`, `signingSecret`, and `notAfter` for a pair that is rotated out. At most 16 pairs. Either
+   * this or `projects` is required. Default: none.
    */
   credentials: expected<CredentialsOption>(
     'a pair, a list of pairs, or a function (project) => pairs',
     (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
   ).optional(),
   /**
-   * The webhook credentials of several projects, by display name, spelled exactly as in the service. At most 16 pairs each.
-   * Default: none.
+   * The webhook credentials of several projects, by exact display name. At most 16 pairs each. Default: none.
    */
   projects: expected<ProjectsOption>(
     'an object of pairs by project',
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   ).optional(),
   /**
-   * The carrier of each `network` in callbacks. Other networks are recognised by their words; carrier B’s own words may also be
-   * in other tables. Default: by their words.
+   * The carrier of each `network` in callbacks. Without it, carrier B’s words may be read as those of others. Default: by their
+   * words.
    */
   networks: z
     .record(z.string(), z.enum(CARRIERS))
@@ -96,8 +93,8 @@ export const receiverOptions = {
   /** Stores events until they are settled, and their identities for deduplication. Default: `memoryStore()`. */
   store: expected<Store>('a store, such as memoryStore()', (value) => hasMethods(value, ['open'])).optional(),
   /**
-   * Folder on a local disk that keeps callbacks while the store is unavailable. `false`: such callbacks are answered 503.
-   * Default: beside an SQLite file; otherwise none.
+   * Folder on a local disk that keeps callbacks while the store is unavailable. Without it, these are answered 503. Default:
+   * beside an SQLite file; otherwise none.
    */
   spool: folder.optional(),
   /** The proofs that a callback needs. `middleware(kind, { proof })` sets them for one URL. Default: `"either"`. */
@@ -106,10 +103,10 @@ export const receiverOptions = {
   toleranceSeconds: numberFrom(0, 86_400, 'seconds').default(300),
   /** Maximum size of a body. A larger one is answered 413. Bytes, 1 to 67,108,864. Default: 262,144. */
   maxBodyBytes: numberFrom(1, 64 * MIB, 'bytes').default(256 * 1024),
-  /** Maximum duration of a body, from first byte to last; then 408. Milliseconds, 1 to 2,147,483,647. Default: 10,000. */
+  /** Maximum duration of a body; then 408. Milliseconds, 1 to 2,147,483,647. Default: 10,000. */
   bodyTimeoutMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(10_000),
   /**
-   * Maximum total size of bodies being read. Near the limit large bodies wait, and stalled ones are answered 408. Bytes, 1 to
+   * Maximum total size of bodies being read. Near it, large bodies wait, and stalled ones are answered 408. Bytes, 1 to
    * 9,007,199,254,740,991. Default: 67,108,864.
    */
   maxInflightBytes: numberFrom(1, Number.MAX_SAFE_INTEGER, 'bytes').default(64 * MIB),
@@ -126,43 +123,43 @@ export const receiverOptions = {
   /** Maximum number of messages with running handlers. Count, 1 to 100,000. Default: 16. */
   concurrency: wholeNumberFrom(1, 100_000).default(16),
   /**
-   * After this time a handler’s `signal` is aborted and its slot freed. Also limits an asynchronous schema, and the response
-   * with `answer: "handled"`. Milliseconds, 1 to 2,147,483,647. Default: 60,000.
+   * After this time a handler’s `signal` is aborted and its slot freed. Also limits asynchronous schemas, and responses with
+   * `answer: "handled"`. Milliseconds, 1 to 2,147,483,647. Default: 60,000.
    */
   handlerTimeoutMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(60_000),
   /**
-   * `"handled"` responds after the first attempt of the handlers, for platforms that freeze a process after its response.
+   * `"handled"` responds after the first attempt of the handlers, for platforms that freeze a process then.
    * Default: `"stored"`.
    */
   answer: z.enum(['stored', 'handled']).default('stored'),
   /**
-   * Reads a delivery report of another shape, on any URL: returns `{ messageId, status, statusCode?, timestamp?, network?,
-   * shape? }`, or undefined if it is not a report. Default: the shapes that the service documents.
+   * Reads reports of another shape: `{ messageId, status, statusCode?, timestamp?, network?, shape? }`, or undefined if it is not
+   * a report. Default: the shapes that the service documents.
    */
   readReport: functionOf<ReadUsersReport>('(payload, kind) => report | undefined').optional(),
   /**
    * Your own identity of a callback. Undefined keeps the default. Default: by message, status and time; otherwise by the body,
-   * and if that has no id and no time also by its signature, or else by its arrival.
+   * and without id and time also by its signature, or else by its arrival.
    */
   dedupeKey: functionOf<(callback: DedupeKeyInput) => string | undefined>(
     '(callback) => string | undefined',
   ).optional(),
   /**
-   * Called at the start of a request: returns the trace that the request is part of. It is stored with the event and passed to
-   * subscribers of its attempts; `openTelemetry()` sets it. Default: none.
+   * Returns the trace of a request, which is passed to subscribers of the event's attempts. `openTelemetry()` sets it. Default:
+   * none.
    */
   traceContext: functionOf<() => TraceContext | undefined>('() => { traceparent, tracestate? } | undefined').optional(),
   /**
    * The type of a premium callback: `activate`, `deactivate`, `consent`, `delivery`, `billing` or `other`. Undefined keeps the
-   * default. Default: the first text of `event`, `type` and `action`; without one, `status`, or the one top-level string that is
-   * such a word.
+   * default. Default: the first text of `event`, `type` and `action`; else `status`, or the one top-level string that is such a
+   * word.
    */
   subscriptionType: functionOf<(payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined>(
     '(payload) => word | undefined',
   ).optional(),
   /**
-   * Standard Schemas (zod, valibot, arktype) that type and check `event.data`. A schema for one type of premium callback takes
-   * precedence over `subscription`. `meta` types and checks the `meta` of sends. Default: none.
+   * Standard Schemas (zod, valibot, arktype) that type and check `event.data`, and the `meta` of sends. One for a type of premium
+   * callback takes precedence over `subscription`. Default: none.
    */
   schemas: z
     .strictObject({
