@@ -1,5 +1,5 @@
 /** The tables about the client, as the comments of its types make them. */
-import { membersOf } from './members.ts'
+import { summariesOf } from './members.ts'
 import type { GeneratedTable } from './tables.ts'
 
 const PAGE = 'docs/reference/client.md'
@@ -8,12 +8,16 @@ const PAGE = 'docs/reference/client.md'
 const TABLES: readonly (readonly [
   under: string,
   first: string,
-  ...types: (readonly [file: string, name: string])[],
+  ...types: (readonly [file: string, name: string, group?: string])[],
 ])[] = [
   ['calls', 'Call', ['index', 'Client']],
-  ['options', 'Option', ['options', 'clientOptions']],
-  ['options', 'Of `retry`', ['options', 'clientRetry']],
-  ['options', 'Of `channels`', ['options', 'clientChannels']],
+  [
+    'options',
+    'Option',
+    ['options', 'clientOptions'],
+    ['options', 'clientRetry', 'retry'],
+    ['options', 'clientChannels', 'channels'],
+  ],
   [
     'fields-of-a-send',
     'Field',
@@ -21,13 +25,9 @@ const TABLES: readonly (readonly [
     ['message', 'messageFields'],
     ['message', 'schedulableFields'],
   ],
-  ['fields-of-a-send', 'Option of a send', ['options', 'sendOptions']],
   ['sending-again', 'Option of `resend`', ['resend', 'resendOptions']],
-  ['answers', 'Of an answer', ['sent', 'Sent']],
-  ['answers', 'Of a recipient', ['sent', 'RecipientFields'], ['sent', 'AcceptedRecipient']],
   ['errors', 'Of an error', ['send-error', 'SendError']],
   ['long-lists', 'Option of `sendAll`', ['options', 'sendAllOptions']],
-  ['long-lists', 'Of the list', ['send-all', 'SentAll']],
   ['long-lists', 'Of an outcome', ['send-all', 'NumberOutcome']],
 ]
 
@@ -35,5 +35,10 @@ export const CLIENT_TABLES: readonly GeneratedTable[] = TABLES.map(([under, firs
   page: PAGE,
   under,
   header: [first, 'What'],
-  rows: types.flatMap(([file, name]) => membersOf(`src/client/${file}.ts`, name)),
+  rows: types.flatMap(([file, name, group]) =>
+    summariesOf(`src/client/${file}.ts`, name).map(([member = '', what = '']) => [
+      group === undefined ? member : member.replace('`', `\`${group}.`),
+      what,
+    ]),
+  ),
 }))

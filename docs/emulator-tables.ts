@@ -6,23 +6,22 @@ import {
   FAULTS,
   SEND_FAULT_NAMES,
   SEND_FAULTS,
-  NOT_SHOWN,
   OUTCOMES,
   TRIGGER_NAMES,
   TRIGGERS,
   type Outcome,
 } from '../src/emulator/index.ts'
+import { CALLBACK_KINDS } from '../src/public/events.ts'
 import type { GeneratedTable } from './tables.ts'
-import { membersOf as membersIn } from './members.ts'
-
-const NONE = '–'
+import { summariesOf } from './members.ts'
 
 const PAGE = 'docs/reference/emulator.md'
+const CARRIER_A_PREFIX = '99910000'
+const SERVICE_PREFIX = '9994000000'
 
-const membersOf = (file: string, name: string): string[][] => membersIn(`src/emulator/${file}.ts`, name)
+const membersOf = (file: string, name: string): string[][] => summariesOf(`src/emulator/${file}.ts`, name)
 
 export const EMULATOR_TABLES: readonly GeneratedTable[] = [
-  { page: PAGE, under: 'members', header: ['Member', 'What it does'], rows: membersOf('surface', 'Emulator') },
   {
     page: PAGE,
     under: 'options',
@@ -44,20 +43,17 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   {
     page: PAGE,
     under: 'outcomes',
-    header: ['Number', 'Channels', 'Answer', 'Reports', 'What'],
-    rows: OUTCOMES.map((outcome) => [
-      code(outcome.number),
-      outcome.channels.join(', '),
-      String(outcome.answer),
-      reportsOf(outcome),
-      outcome.what,
-    ]),
+    header: ['Number', 'Outcome'],
+    rows: outcomeRows(),
   },
   {
     page: PAGE,
     under: 'triggers',
-    header: ['Trigger', 'Callback', 'What'],
-    rows: TRIGGER_NAMES.map((name) => [code(name), code(TRIGGERS[name].kind), TRIGGERS[name].what]),
+    header: ['Callback', 'Triggers'],
+    rows: CALLBACK_KINDS.map((kind) => [
+      code(kind),
+      names(TRIGGER_NAMES.filter((name) => TRIGGERS[name].kind === kind)),
+    ]).filter(([, triggers]) => triggers !== ''),
   },
   {
     page: PAGE,
@@ -74,24 +70,46 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   {
     page: PAGE,
     under: 'control-api',
-    header: ['Route', 'What', 'The token is needed'],
-    rows: CONTROL_ROUTES.map(({ method, path, what, needsToken }) => [
-      code(`${method} ${path}`),
-      what,
-      needsToken ? 'always' : 'from other machines',
+    header: ['Token', 'Routes'],
+    rows: [false, true].map((needed) => [
+      needed ? 'always' : 'from other machines',
+      names(
+        CONTROL_ROUTES.filter(({ needsToken }) => needsToken === needed).map(({ method, path }) => `${method} ${path}`),
+      ),
     ]),
-  },
-  {
-    page: PAGE,
-    under: 'what-the-service-does-not-show',
-    header: ['Not shown', 'What the emulator does'],
-    rows: NOT_SHOWN.map(({ what, choice }) => [what, choice]),
   },
 ]
 
-function reportsOf({ reports, transientFailures }: Outcome): string {
-  if (transientFailures === undefined) return reports.length === 0 ? NONE : reports.map(code).join(', ')
-  return code('network_failure')
+/** Numbers that end in a code of carrier A, or of the service, have one row. */
+function outcomeRows(): string[][] {
+  const [ofCarrierA, left] = splitBy(CARRIER_A_PREFIX, OUTCOMES)
+  const [ofService, others] = splitBy(SERVICE_PREFIX, left)
+  const refused = ofService.filter(({ answer }) => answer !== 11)
+  const silent = ofService.filter(({ answer, reports }) => answer === 11 && reports.length === 0)
+  const reported = ofService.filter(({ reports }) => reports.length > 0)
+  return [
+    [`${code(CARRIER_A_PREFIX)} and four digits`, `Carrier A’s code: ${endings(CARRIER_A_PREFIX, ofCarrierA)}.`],
+    ...others.map(({ number, what }) => [code(number), what]),
+    [
+      `${code(SERVICE_PREFIX)} and two digits`,
+      `The service’s code: reported (${endings(SERVICE_PREFIX, reported)}), refused (${endings(SERVICE_PREFIX, refused)}), or accepted and never reported (${endings(SERVICE_PREFIX, silent)}).`,
+    ],
+  ]
+}
+
+function splitBy(prefix: string, outcomes: readonly Outcome[]): readonly [readonly Outcome[], readonly Outcome[]] {
+  return [
+    outcomes.filter(({ number }) => number.startsWith(prefix)),
+    outcomes.filter(({ number }) => !number.startsWith(prefix)),
+  ]
+}
+
+function endings(prefix: string, outcomes: readonly Outcome[]): string {
+  return outcomes.map(({ number }) => Number(number.slice(prefix.length))).join(', ')
+}
+
+function names(all: readonly string[]): string {
+  return all.map(code).join(', ')
 }
 
 function defaultOf(member: string): string {

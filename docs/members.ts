@@ -1,4 +1,4 @@
-/** What the comments of a type say of its members, for a table: an editor shows the same. */
+/** What the comments of a type say of its members, for a table: an editor shows the whole. */
 import { readProjectFile } from './markdown.ts'
 
 /** The commented members of an interface, a class or an object; which section of the contract they follow is for the code. */
@@ -14,4 +14,16 @@ export function membersOf(path: string, name: string): string[][] {
       .replace(/ Contract, service\.md[^.]*\.md[^.]*\.| Contract, service\.md[^.]*\./, '')
       .trim(),
   ])
+}
+
+const SUMMARY = /^(.+?\.)(?= [A-Z`*]|$)/
+const DEFAULT = /(?:^| )(Default: .+?\.)(?= [A-Z`]|$)/
+
+/** The first sentence of each comment, and its default. */
+export function summariesOf(path: string, name: string): string[][] {
+  return membersOf(path, name).map(([member = '', comment = '']) => {
+    const [, first = ''] = SUMMARY.exec(comment) ?? []
+    const [, fallback = ''] = DEFAULT.exec(comment) ?? []
+    return [member, [...new Set([first, fallback])].join(' ').trim()]
+  })
 }

@@ -14,6 +14,7 @@ interface OptionRow {
   /** As in `retry.attempts`. */
   readonly name: string
   readonly type: string
+  readonly range: readonly [minimum: number, maximum: number] | undefined
   readonly default: string
   /** The comment without the unit, the range and the default. */
   readonly what: string
@@ -57,14 +58,15 @@ function rowOf(name: string, schema: JsonSchema, comment: string): OptionRow {
     range === undefined ? '' : `${type.charAt(0).toUpperCase()}${type.slice(1)}, ${range.map(commas).join(' to ')}. `
   const ending = value === undefined ? limits : `${limits}Default: ${value}.`
   const what = comment.replace(ending, '').trim()
-  return { name, type: `${type}${shownRange(range)}`, default: value ?? code('{}'), what, comment, ending }
+  return { name, type, range, default: value ?? code('{}'), what, comment, ending }
 }
 
-function shownRange(range: readonly [number, number] | undefined): string {
-  if (range === undefined) return ''
+/** The type with its limits, but for those that the page states once. */
+export function shownType({ type, range }: OptionRow): string {
+  if (range === undefined) return type.replaceAll('|', '\\|')
   const [minimum, maximum] = range
-  if (!LARGEST.includes(maximum)) return `, ${commas(minimum)} to ${commas(maximum)}`
-  return minimum === 1 ? '' : `, from ${commas(minimum)}`
+  if (!LARGEST.includes(maximum)) return `${type}, ${commas(minimum)} to ${commas(maximum)}`
+  return minimum === 1 ? type : `${type}, from ${commas(minimum)}`
 }
 
 function typeOf(schema: JsonSchema): string {

@@ -10,7 +10,7 @@ import {
   type EventType,
 } from '../src/index.ts'
 import { CARRIERS } from '../src/public/events.ts'
-import { SPEAKERS, VOCABULARIES } from '../src/carriers/vocabularies.ts'
+import { SPEAKERS } from '../src/carriers/vocabularies.ts'
 import { ANSWERS } from '../src/http/replies.ts'
 import { CLIENT_TABLES } from './client-tables.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
@@ -33,7 +33,7 @@ import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
 import { keysOf } from '../src/runtime/values.ts'
-import { OPTIONS, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
+import { OPTIONS, shownType, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
 export interface GeneratedTable {
@@ -66,10 +66,10 @@ const DURABLE_STORES = {
 
 /** The meaning of each event type, and the fields that only it has. */
 export const EVENT_PROSE: Readonly<Record<EventType, readonly [tells: string, fields: string]>> = {
-  'message.queued': ['The service or the carrier accepted the message and has not sent it yet.', '`scheduled`'],
-  'message.sent': ['The chat-app accepted the message.', NONE],
-  'message.delivered': ['The message reached the device.', NONE],
-  'message.read': ['The recipient opened the message and has read receipts enabled.', NONE],
+  'message.queued': ['Accepted by the service or the carrier, and not sent yet.', '`scheduled`'],
+  'message.sent': ['Accepted by the chat-app.', NONE],
+  'message.delivered': ['Reached the device.', NONE],
+  'message.read': ['Opened by a recipient with read receipts.', NONE],
   'message.failed': ['The message failed.', '`failure`'],
   'send.overdue': ['An expected message has no final report in time.', '`messageId`, `channel?`, `sent`'],
   'send.unknown': ['The outcome of a recorded send is unknown.', '`reference`, `channel?`, `sent`'],
@@ -93,7 +93,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     // A group is its options, unless it can be switched off.
     rows: OPTIONS.filter(
       ({ name, type }) => type.includes('false') || !OPTIONS.some((other) => other.name.startsWith(`${name}.`)),
-    ).map(({ name, type, default: value, what }) => [code(name), type.replaceAll('|', '\\|'), value, what]),
+    ).map((option) => [code(option.name), shownType(option), option.default, option.what]),
   },
   {
     page: 'docs/guides/store-memory.md',
@@ -108,23 +108,15 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     rows: durableSettings(),
   },
   {
-    page: 'docs/reference/events.md',
-    under: 'unrecognized',
-    header: ['Problem', 'What happened', 'Likely cause, or what to do'],
-    rows: Object.entries(PROBLEMS).map(([problem, texts]) => [code(problem), ...texts]),
-  },
-  {
     page: 'docs/reference/statuses.md',
     under: 'status-codes',
-    header: ['Code', 'Word', 'Given', 'Event', 'Failure', 'Send again', 'Meaning'],
-    rows: STATUS_CODES.map(({ code: number, word, stage, type, failure, meaning }) => [
+    header: ['Code', 'Word', 'Event', 'Failure', 'Send again'],
+    rows: STATUS_CODES.map(({ code: number, word, type, failure }) => [
       String(number),
       code(word),
-      stage,
       code(type),
       failure?.kind ?? NONE,
       failure === undefined ? NONE : failure.resend ? 'yes' : 'no',
-      meaning,
     ]),
   },
   { page: 'docs/reference/statuses.md', under: 'carrier-as-codes', header: ['Word', 'Codes'], rows: carrierACodes() },
@@ -140,8 +132,8 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/events.md',
     under: 'events',
-    header: ['Type', 'Meaning', 'Codes', 'Words', 'Own fields'],
-    rows: eventRows(),
+    header: ['Type', 'Meaning', 'Own fields'],
+    rows: EVENT_TYPES.map((type) => [code(type), ...EVENT_PROSE[type]]),
   },
   {
     page: 'docs/reference/answers.md',
@@ -211,6 +203,11 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
 export const GENERATED_LISTS: readonly GeneratedList[] = [
   ...errorLists(),
   {
+    page: 'docs/reference/events.md',
+    under: 'unrecognized',
+    items: Object.entries(PROBLEMS).map(([name, texts]) => `- ${anchored(name)}: ${texts.join(' ')}`),
+  },
+  {
     page: 'docs/reference/log.md',
     under: 'log-lines',
     items: Object.entries(LOG_CODES).map(
@@ -223,23 +220,6 @@ export const GENERATED_LISTS: readonly GeneratedList[] = [
     items: Object.entries(FINDINGS).map(([name, [level, what]]) => `- ${anchored(name)} (${level}): ${what}`),
   },
 ]
-
-/** The codes and words of an event type, from the status tables. */
-function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
-  const codes = STATUS_CODES.filter((row) => row.type === type).map((row) => String(row.code))
-  const words = SPEAKERS.flatMap((speaker) =>
-    [...VOCABULARIES[speaker].words].filter(([, meaning]) => meaning.type === type).map(([word]) => word),
-  )
-  return { codes: list(codes), words: list([...new Set(words)]) }
-}
-
-function eventRows(): string[][] {
-  return EVENT_TYPES.map((type) => {
-    const [tells, fields] = EVENT_PROSE[type]
-    const { codes, words } = statusesOf(type)
-    return [code(type), tells, codes, words, fields]
-  })
-}
 
 /** A row for each setting, with its default in the stores that have it. */
 function durableSettings(): string[][] {

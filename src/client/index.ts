@@ -75,12 +75,12 @@ export interface Client<M = unknown> {
   /** Sends a text to one or more numbers in one request. Contract, service.md#send-a-message. */
   send(message: Message<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends a one-time password with `type` `transactional`, which the service gives priority. Does not create, store or check
-   * the code. Contract, service.md#what-the-service-does.
+   * Sends a one-time password with `type` `transactional`. The service gives it priority. Does not create, store or check the
+   * code. Contract, service.md#what-the-service-does.
    */
   otp(message: OtpMessage<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends premium SMS on demand, over the channel named in the option `channels`. The contract does not show how its reports
+   * Sends premium SMS on demand. Uses the channel named in the option `channels`. The contract does not show how its reports
    * name their message, so no final report is expected unless the receiver's option `readReport` reads them.
    */
   premium(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
@@ -89,14 +89,14 @@ export interface Client<M = unknown> {
   /** Sends airtime. Otherwise like `premium`, with a different wrapper in the answer. */
   airtime(airtime: Airtime<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends one text to many numbers: `batch` (100) per request, `concurrency` (4) requests at once. Await or iterate it for the
+   * Sends one text to many numbers. `batch` (100) per request, `concurrency` (4) requests at once. Await or iterate it for the
    * outcome of each number; a failed request does not reject it. Sends to no number twice; with `receiver`, not even in another
    * list with the same `reference`. Stops on an error that every later request would meet as well, or when `signal` is aborted,
    * after pending requests. Throws only an `OptionsError`.
    */
   sendAll(message: Message<M>, options?: SendAllOptions): SendingAll
   /**
-   * Creates a handler for `message.failed`. Requires the option `receiver`. It sends a message again if the contract recommends
+   * Creates a handler for `message.failed` that sends again. Requires the option `receiver`. It sends a message again if the contract recommends
    * it (`failure.resend`) and the receiver knows the send (`event.sent`). It never resends a transactional send, which the
    * service retries itself, a message after `notAfter`, or one with a different report since. Each new send is recorded first,
    * under a reference derived from the message id, so it is made once even if the event repeats or a process crashes.

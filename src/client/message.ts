@@ -21,7 +21,7 @@ const date = expected<Date>('a Date that is valid', (value) => value instanceof 
 
 const messageFields = {
   /**
-   * One or more numbers in international format: digits, with an optional plus. Each is sent to once. The contract does not show
+   * One or more numbers in international format, with or without a plus. Each is sent to once. The contract does not show
    * how to send several numbers; the client sends a list.
    */
   to: expected<string | readonly string[]>(
@@ -33,31 +33,31 @@ const messageFields = {
   /** A free label. Returned in `sent.campaign`. */
   campaign: name,
   /**
-   * Fields that the contract does not show, such as those of some channels. Sent unchanged.
+   * Other fields that your channel needs, sent unchanged.
    */
   extra: z.record(z.string(), z.unknown()).optional(),
   /**
-   * Idempotency key of the send, at most 256 characters, such as an order id. Another send with the same reference is refused;
+   * Idempotency key of the send, at most 256 characters. Another send with the same reference is refused;
    * a list sends to no number twice, nor to one of a send with its reference. This and the next three require the option
    * `receiver`. Default: a random UUID.
    */
   reference: name,
-  /** Your own small JSON value, such as an order id, at most 4,096 bytes. Appears as `event.sent.meta` in its reports. */
+  /** Your own JSON value for `event.sent.meta` of its reports, at most 4,096 bytes. Such as an order id. */
   meta: z.unknown().optional(),
-  /** Time until a message without a final report is overdue. Milliseconds. Default: 24 hours, or 72 hours with a chat-app. */
+  /** Milliseconds until a message without a final report is overdue. Default: 24 hours, 72 with a chat-app. */
   withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
   /** After this time, `resend` does not send the message again. */
   notAfter: date.optional(),
 }
 const schedulableFields = {
   ...messageFields,
-  /** The type of send, such as `transactional`. Default: none, and the service decides. */
+  /** The type of send, such as `transactional`. Default: none. The service then decides. */
   type: name,
   /** Delivery time. The option `schedule` sets its format. */
   scheduledFor: date.optional(),
 }
 const channelField = {
-  /** Name of the channel: `sms`, or the chat-app's. Default `sms`. */
+  /** `sms`, or the chat-app's name. Default: `sms`. */
   channel: name,
 }
 const sms = { ...schedulableFields, message: z.string(), ...channelField }

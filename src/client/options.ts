@@ -45,15 +45,15 @@ const clientChannels = {
 }
 
 const clientOptions = {
-  /** URL of the send endpoint. Ends in `/api/v1/messaging` or `/v1/messaging`; another ending is logged. */
+  /** URL of the send endpoint, ending in `/v1/messaging`. Another ending is logged. */
   baseUrl: expected<string>(
     'an http or https URL without credentials, such as https://host/api/v1/messaging',
     isBaseUrl,
   ),
-  /** Display name of the project, exactly as the service spells it. */
+  /** Display name of the project, exactly. */
   project: name,
   /**
-   * The project's API key, or a function that returns the current one, or a promise of it. A regenerated key is valid at once,
+   * The project's API key, or a function that returns the current one. It may return a promise. A regenerated key is valid at once,
    * and the old one is not. The function must answer within `timeoutMs`.
    */
   apiKey: expected<ApiKey>(
@@ -61,26 +61,26 @@ const clientOptions = {
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
   ),
   /**
-   * The receiver of the reports. Each send is recorded before its request, so that its messages are expected. If the result of
-   * a send stays unknown, even because the process ended, the receiver dispatches `send.unknown`. Default: none.
+   * The receiver of the reports, which then records each send before its request. Its messages are expected. If the result of a
+   * send stays unknown, even because the process ended, the receiver dispatches `send.unknown`. Default: none.
    */
   receiver: expected<SendRecorder>(
     'a receiver from createReceiver()',
     (value) =>
       isRecord(value) && hasMethods(value, ['messageState']) && hasMethods(value['sends'], ['intend', 'intendEach']),
   ).optional(),
-  /** How long to retry recording an answer while the receiver's store is unavailable, in milliseconds. Default: 30,000. */
+  /** Milliseconds to retry recording an answer while the store is unavailable. Default: 30,000. */
   recordWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(30_000),
   /**
-   * Time without an answer after which the receiver dispatches `send.unknown`, in milliseconds. Must exceed the duration of all
+   * Milliseconds without an answer until `send.unknown`. Must exceed the duration of all
    * attempts. Default: 120,000.
    */
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(120_000),
   /** The function that makes requests. Default: the runtime's `fetch`. */
   fetch: functionOf<FetchFunction>('(url, init) => Promise<Response>').optional(),
-  /** Timeout of a whole answer, in milliseconds. Each retry has its own. Default: 10,000. */
+  /** Timeout of an answer, in milliseconds. Each retry has its own. Default: 10,000. */
   timeoutMs: millisecondsAboveZero.default(10_000),
-  /** Retries of requests that did not reach the service: `attempts`, `initialDelayMs`, `maxDelayMs`. */
+  /** Retries of requests that did not reach the service. */
   retry: z.strictObject(clientRetry).prefault({}),
   /** Your service's names for its other channels. */
   channels: z.strictObject(clientChannels).prefault({}),
@@ -92,7 +92,7 @@ const clientOptions = {
     scheduledFor: Math.floor(at.getTime() / 1_000),
   })),
   /**
-   * A logger with Pino’s interface; `false` disables logging. Log lines contain no key, number or text of a send. Default:
+   * A logger with Pino’s interface, or `false`. Log lines contain no key, number or text of a send. Default:
    * warnings on the console.
    */
   logger: expected<Logger | false>(

@@ -20,16 +20,15 @@ type Compose<M> = (
 
 const resendOptions = {
   /**
-   * Returns the text, which only you have stored, or a message. Its other fields default to those of `event.sent`: `to`, `from`,
-   * `channel`, `campaign`, `type`, `meta`, `withinMs` and `notAfter`. Return undefined to send nothing. A text alone does not
+   * Returns the text, or a message, or undefined to send nothing. Only you have stored the text. The message's other fields default to those of `event.sent`: `to`, `from`,
+   * `channel`, `campaign`, `type`, `meta`, `withinMs` and `notAfter`. A text alone does not
    * resend airtime, which needs its `extra`. Called just before the message is sent.
    */
   compose: functionLike,
-  /** Maximum number of sends of a message, including the first. From 1 to 10. Default: 2. */
+  /** Maximum number of sends of a message, from 1 to 10. The first counts. Default: 2. */
   attempts: wholeNumberFrom(1, 10).default(2),
   /**
-   * Delay after the first failure. Doubles after each. Later reports of the message wait as long. Milliseconds. Default:
-   * 60,000.
+   * Milliseconds after the first failure. Doubles after each. Later reports of the message wait as long. Default: 60,000.
    */
   delayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(60_000),
 }

@@ -10,6 +10,8 @@ export interface NumberOutcome {
   /** The number as in the list. */
   readonly to: string
   /**
+   * `accepted`, `refused`, `failed` (nothing was sent), `repeated` (sent to before), `unknown` (perhaps sent) or `unsent`.
+   *
    * - `accepted`: the service accepted the message.
    * - `refused`: the service refused the number, the balance or the volume. Nothing was sent.
    * - `failed`: the request failed, and nothing was sent.
@@ -19,7 +21,7 @@ export interface NumberOutcome {
    * - `unsent`: not tried, because the list was stopped.
    */
   readonly outcome: 'accepted' | 'refused' | 'failed' | 'repeated' | 'unknown' | 'unsent'
-  /** Entries of the answer: several if parts of the message have separate ids, none without an answer. */
+  /** Its entries of the answer. Several if parts of the message have separate ids, none without an answer. */
   readonly recipients: readonly Recipient[]
   /** Why the request failed. */
   readonly error?: SendError
@@ -36,7 +38,7 @@ export interface SentAll {
   readonly outcomes: readonly NumberOutcome[]
   readonly totals: SendTotals
   /**
-   * Why the list was stopped: `aborted`, or an error that every later request would meet as well, such as an insufficient
+   * Why the list was stopped. `aborted`, or an error that every later request would meet as well, such as an insufficient
    * balance.
    */
   readonly stoppedBy: SendError | undefined

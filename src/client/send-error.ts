@@ -50,11 +50,10 @@ export class SendError extends MessagingWebhooksError {
   /** The envelope of the refusal. */
   readonly envelope: Envelope | undefined
   /**
-   * The service's own text, with the key, the numbers and the text of the send masked. Not enumerable, so that logs do not
-   * print it.
+   * The service's own text, masked. It contains no key, number or text of the send. Not enumerable, so that logs do not print it.
    */
   declare readonly said: string | undefined
-  /** For `invalid`: the service's errors by field, masked like `said`. Not enumerable. */
+  /** For `invalid`: the service's errors by field, masked. Not enumerable. */
   declare readonly errors: Readonly<Record<string, readonly string[]>> | undefined
   /** The answer, if it names recipients. Not enumerable, because it contains numbers. */
   declare readonly answer: Sent | undefined

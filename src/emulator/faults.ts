@@ -31,9 +31,9 @@ interface FaultRow {
 
 /** Every fault, in the order of the reference. Contract, service.md#delivery-rules, #callback-authenticity. */
 export const FAULTS = {
-  duplicate: { what: 'Posted twice; each request has its own other faults.', accepted: 'yes' },
+  duplicate: { what: 'Posted twice, each with its own other faults.', accepted: 'yes' },
   reorder: {
-    what: 'Held until a later callback of its message is posted, or for 1 s.',
+    what: 'Posted after a later callback of its message, or after 1 s.',
     accepted: 'yes',
     slot: 'moment',
   },
@@ -45,18 +45,18 @@ export const FAULTS = {
   clockSkew: { what: 'The signing clock is off by up to 240 s.', accepted: 'yes', slot: 'proof', needs: 'signature' },
   staleSignature: { what: 'Signed ten minutes to a day ago.', accepted: 'no', slot: 'proof', needs: 'signature' },
   tamperedByte: {
-    what: 'One byte is changed after signing, in a body without an authKey.',
+    what: 'One byte is changed after signing; no authKey.',
     accepted: 'no',
     slot: 'proof',
     needs: 'signature',
   },
-  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', accepted: 'no', slot: 'proof' },
+  oldKey: { what: 'The pair before the last rotation, else a random one.', accepted: 'no', slot: 'proof' },
   noSignature: { what: 'No signature header.', accepted: 'by its authKey', slot: 'proof', needs: 'both' },
   noAuthKey: { what: 'No authKey in the body.', accepted: 'by its signature', slot: 'proof', needs: 'both' },
-  nulText: { what: 'A free text contains a NUL character.', accepted: 'yes' },
-  badUtf8: { what: 'A free text contains bytes that are not UTF-8.', accepted: 'yes' },
+  nulText: { what: 'A text contains a NUL character.', accepted: 'yes' },
+  badUtf8: { what: 'A text is not UTF-8.', accepted: 'yes' },
   noIdentity: {
-    what: 'No `id` and no `timestamp` in a callback that is not a Message Status callback.',
+    what: 'No `id` and no `timestamp`; not for delivery reports.',
     accepted: 'yes',
     kinds: ['received', 'payment', 'subscription'],
   },

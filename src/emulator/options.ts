@@ -39,17 +39,17 @@ const callbackUrl = expected<string>(
 )
 
 const projectPatch = {
-  /** Credits. Each message part costs one. Default 1,000,000. */
+  /** Credits. Each message part costs one. Default: 1,000,000. */
   balance: numberFrom(0, Infinity, 'credits').optional(),
-  /** Message parts per UTC day; null for no limit. Default: no limit. */
+  /** Message parts per UTC day, or null. Default: no limit. */
   volumeLimit: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).nullable().optional(),
-  /** Sender of messages without a `from`. Default `EMULATOR`. */
+  /** Sender of messages without a `from`. Default: `EMULATOR`. */
   senderId: key.optional(),
-  /** The project's chat-app number. Default 999300009999. */
+  /** The project's chat-app number. Default: 999300009999. */
   phoneNumber: key.optional(),
-  /** The number that customers write to. Default 22384. */
+  /** The number that customers write to. Default: 22384. */
   shortcode: key.optional(),
-  /** Posts callbacks to https URLs only. Default false. */
+  /** Posts callbacks to https URLs only. Default: false. */
   enforceHttps: z.boolean().optional(),
   /** Callback URLs: `status`, `received`, `payment`, `subscription`. A change replaces all of them. */
   callbackUrls: z.strictObject(recordOf(CALLBACK_KINDS, () => callbackUrl.optional())).optional(),
@@ -87,7 +87,7 @@ export const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_0
 const delay = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
 
 const networkProfile = {
-  /** Share of numbers on carrier A; the others are on carrier B. With the same seed, a number keeps its carrier. */
+  /** Share of numbers on carrier A, not B. With the same seed, a number keeps its carrier. */
   carrierAShare: share.default(0.6),
   /** Share of SMS on carrier A that fail once with `network_failure`. */
   transientShare: share.default(0.04),
@@ -97,7 +97,7 @@ const networkProfile = {
   unreachableShare: share.default(0.04),
   /** Share of delivered chat-app messages that are read. */
   readShare: share.default(0.6),
-  /** Duration of a step in a message’s life, in milliseconds: minimum and maximum. */
+  /** Duration of a step, in milliseconds: minimum and maximum. */
   delayMs: expected<readonly [least: number, most: number]>(
     'the minimum and the maximum in milliseconds, in this order',
     (value) =>
@@ -107,7 +107,7 @@ const networkProfile = {
       value[0] <= value[1] &&
       value[1] <= LONGEST_TIMER_MS,
   ).default([50, 400]),
-  /** Number of retries of a `transactional` send after a transient failure. */
+  /** Retries of a `transactional` send after a transient failure. */
   retries: wholeNumberFrom(0, MAX_RETRIES).default(3),
   /** Delay before the first retry, in milliseconds. Doubles each time. */
   retryDelayMs: milliseconds.default(1_000),
@@ -134,7 +134,7 @@ const proof = z.enum(PROOFS)
 export type ChannelProofs = Readonly<Partial<Record<Channel, EventProof | undefined>>>
 
 const emulatorOptions = {
-  /** At least one. Default: one project, `My Shop`, with random keys; with `seed`, its keys derive from it. */
+  /** At least one. Default: `My Shop`. Missing keys are random, or derive from `seed`. */
   projects: z
     .array(z.strictObject({ ...projectName, ...apiKey, ...pair, ...projectPatch }))
     .min(1, 'expected at least one project')
@@ -144,37 +144,36 @@ const emulatorOptions = {
     )
     .default([{ name: PROJECT_DEFAULTS.name }]),
   /**
-   * Your service's names for its channels, for example `{ 'chat-app': 'telegraph' }`. They replace the emulator's own names in
-   * sends, callbacks, triggers and records. `sms` cannot be renamed. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
+   * Your service's names for its channels. With `{ 'chat-app': 'telegraph' }`, sends take `channel: 'telegraph'`. They replace the emulator's own names in sends,
+   * callbacks, triggers and records; `sms` cannot be renamed. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
    */
   channels: channelNamesSchema.optional(),
-  /** Outcomes of messages to numbers not in `OUTCOMES`. Each field has a default. */
+  /** Outcomes of messages to numbers that are not in `OUTCOMES`. Each field has a default. */
   network: networkSchema.prefault({}),
   /** Rate of each of `FAULTS` per callback, from 0 to 1. Default: 0. */
   faults: faultRates.default({}),
   /** Rate of each of `SEND_FAULTS` per answer to an acceptable send, from 0 to 1. Default: 0. */
   sendFaults: sendFaultRates.default({}),
   /**
-   * Proofs in callbacks: `both`, `authKey` or `signature`, for all channels or by channel, such as `{ 'chat-app': 'signature' }`.
-   * Default: `both`, as the service documents, although its fields of chat-app callbacks omit the authKey. Contract,
+   * Proofs in callbacks, for all channels or by channel. `both`, `authKey` or `signature`, or such as `{ 'chat-app': 'signature' }`.
+   * Default: `both`. The service documents both, although its fields of chat-app callbacks omit the authKey. Contract,
    * service.md#webhook-security-pair, #callback-authenticity.
    */
   proof: z.union([proof, z.strictObject(recordOf(CHANNELS, () => proof.optional()))]).default('both'),
   /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
   clock: clockOption,
   /**
-   * Determines all random choices, message ids and missing keys: a run with the same seed and the same sends repeats. Default:
-   * random, so that no two runs share an id. `report().seed` is the seed of the run, from which random keys do not follow.
+   * Determines all random choices, message ids and missing keys. A run with the same seed and the same sends repeats. Default:
+   * random. Then no two runs share an id. `report().seed` is the seed of the run, from which random keys do not follow.
    */
   seed: z.union([z.number(), z.string()], 'expected a number or a string').optional(),
   /**
-   * Token of the control API, for changes, keys, and all requests from other machines. Without one, the control API refuses
-   * these.
+   * Token of the control API. Changes, keys, and all requests from other machines need it; without one, they are refused.
    */
   controlToken: key.optional(),
-  /** Timeout of the answer to a callback, in milliseconds. Default 10,000. */
+  /** Timeout of the answer to a callback, in milliseconds. Default: 10,000. */
   callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
-  /** Maximum number of sends and deliveries kept for `sends()` and `deliveries()`. Counts are not limited. Default 100,000. */
+  /** Maximum number of kept sends and deliveries. Counts are not limited. Default: 100,000. */
   keep: wholeNumberFrom(0, MAX_KEPT).default(100_000),
   /** Trusted certificate authorities for https callback URLs, in PEM. Default: those of Node. */
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),

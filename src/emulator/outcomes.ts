@@ -73,12 +73,7 @@ export const OUTCOMES: readonly Outcome[] = [
   outcome('999200000001', ON_CARRIER_B, ['failed'], 'Failed on carrier B, with a reason.', {
     reason: 'Number not in use.',
   }),
-  outcome(
-    '999200000002',
-    ON_CARRIER_B,
-    ['do_not_disturb'],
-    'Carrier B’s own word: the recipient blocks such messages.',
-  ),
+  outcome('999200000002', ON_CARRIER_B, ['do_not_disturb'], 'Carrier B’s own word `do_not_disturb`.'),
   outcome('999300000000', ON_CHAT_APP, ['sent', 'delivered'], 'Sent and delivered.'),
   outcome('999300000001', ON_CHAT_APP, ['sent', 'delivered', 'read'], 'Sent, delivered and read.'),
   outcome('999300000002', ON_CHAT_APP, ['failed'], 'Failed: outside the 24-hour window.', {
@@ -88,7 +83,7 @@ export const OUTCOMES: readonly Outcome[] = [
     '999300000003',
     { ...ON_CHAT_APP, answer: 13 },
     ['queued', 'sent', 'delivered'],
-    'Queued (13) in the answer, then reported queued, sent and delivered.',
+    'Queued (13) in the answer, then queued, sent and delivered.',
   ),
   outcome('999300000004', ON_CHAT_APP, ['sent'], 'Sent, without a further report.'),
   outcome('999300000005', ON_CHAT_APP, ['sent', 'failed'], 'Sent, then failed.', {

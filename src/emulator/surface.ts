@@ -23,18 +23,19 @@ export interface OfProject {
 
 /** An emulator of the service. */
 export interface Emulator {
-  /** Middleware with the send endpoint. Passes other paths to `next`, or answers 404 without one. */
+  /** The send endpoint as middleware. Passes other paths to `next`, or answers 404 without one. */
   readonly app: EmulatorApp
   /**
-   * Serves `app`, the control API (`CONTROL_ROUTES`) and the OpenAPI document of the service (`/openapi.json`), by default on
-   * 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`: `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
+   * Serves `app`, the control API (`CONTROL_ROUTES`) and `/openapi.json`, by default on 127.0.0.1. Port 0 picks a free port.
+   * Throws a `MessagingWebhooksError`: `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the
+   * port is unavailable.
    */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
   /** Stops at once: aborts pending requests and drops scheduled ones. */
   close(): Promise<void>
   /**
-   * True once every message, including scheduled ones, has ended and every callback has been answered. False if `deadlineMs`
-   * (10,000) passes before.
+   * True once every message has ended and every callback is answered, false after `deadlineMs` (10,000). Scheduled messages
+   * count.
    */
   idle(options?: { readonly deadlineMs?: number | undefined }): Promise<boolean>
   /** Counts of sends, answers and refusals since the start. */
@@ -43,19 +44,19 @@ export interface Emulator {
   sends(): readonly SendRecord[]
   /** The callbacks, posted or dropped, in order of completion. */
   deliveries(): readonly Delivery[]
-  /** The log of OTP sends (`type: 'transactional'`), oldest first, each with its latest state. */
+  /** The log of OTP sends, each with its latest state. OTP sends have `type: 'transactional'`. Oldest first. */
   otpLog(): readonly OtpEntry[]
   /** The name of each channel. */
   channels(): Readonly<Record<Channel, string>>
-  /** The current state of the projects, without their keys and the credentials of their callback URLs. */
+  /** The state of the projects, without keys. Credentials in their callback URLs are left out, too. */
   projects(): readonly ProjectState[]
   /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */
   keys(of?: OfProject): ProjectKeys
-  /** Changes a project at once, and returns its state, as `projects` does. Throws an `OptionsError` for an invalid value. */
+  /** Changes a project at once. Returns its state, as `projects` does. Throws an `OptionsError` for an invalid value. */
   configure(patch: ProjectPatch, of?: OfProject): ProjectState
   /**
-   * Sets a new Auth Key and signing secret: those given, or random ones. The next callback uses them. Throws an `OptionsError`
-   * if one is empty. Contract, service.md#callback-authenticity, 4.
+   * Sets a new Auth Key and signing secret, given or random. The next callback uses them. Throws an `OptionsError` if one is
+   * empty. Contract, service.md#callback-authenticity, 4.
    */
   rotateKeys(pair?: Partial<Record<keyof KeyPair, string | undefined>>, of?: OfProject): ProjectKeys
   /** Sets a new API key. The old one is invalid at once. Contract, service.md#authentication, 4. */

@@ -12,7 +12,7 @@ export interface CallbackAnswer {
 export const ANSWERS = {
   accepted: {
     status: 204,
-    when: 'The callback was accepted, or is a duplicate. Late and unrecognized callbacks are accepted, too.',
+    when: 'The callback was accepted, even if it is a duplicate, late or unrecognized.',
   },
   body_incomplete: { status: 400, when: 'The body ended before its announced length.' },
   not_authentic: { status: 401, when: 'The callback has no valid proof that this URL accepts.' },
@@ -22,7 +22,7 @@ export const ANSWERS = {
   },
   body_too_slow: {
     status: 408,
-    when: 'The body took longer than `bodyTimeoutMs`, or almost stopped while other requests waited for capacity.',
+    when: 'The body took longer than `bodyTimeoutMs`, or stalled while others waited for capacity.',
   },
   body_too_large: { status: 413, when: 'The body is larger than `maxBodyBytes`.' },
   content_encoding: {
@@ -31,7 +31,7 @@ export const ANSWERS = {
   },
   unavailable: {
     status: 503,
-    when: 'The store could not accept the event, or the credentials function failed. The service does not retry.',
+    when: 'The store could not accept the event, or the credentials function failed.',
   },
 } as const
 

@@ -162,7 +162,8 @@ function typesOfTables(): string {
     lines.push(`same<Equal<keyof ${type}, ${union(methods)}>>()`)
   }
 
-  const emulator = tableOf(emulatorPage, 'members', ['Member', 'What it does']).map(([name = '']) => bare(name))
+  const [, members = ''] = /^## Members$(.*?)^## /ms.exec(readProjectFile('docs/reference/emulator.md')) ?? []
+  const emulator = [...members.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
   lines.push(`same<Equal<keyof Emulator, ${union(emulator)}>>()`)
   for (const [type, header] of [
     ['EmulatorOptions', ['Option', 'What']],
