@@ -15,10 +15,7 @@ export const LOG_CODES = {
     'warn',
     'A key or secret has fewer than 8 characters, or fewer than 5 different ones. It can be guessed, and logs do not mask it.',
   ],
-  no_signing_secret: [
-    'warn',
-    'A pair has no signing secret: signatures are not verified, and only the authKey can prove a callback.',
-  ],
+  no_signing_secret: ['warn', 'A pair has no signing secret: only the authKey can prove a callback.'],
   memory_store: ['warn', 'Production without a `store`: unhandled events are lost when the process ends.'],
   secret_mistaken: [
     'warn',
@@ -38,15 +35,15 @@ export const LOG_CODES = {
   ],
   quarantine_reverified: [
     'warn',
-    'A start has verified the quarantine again: `examined` requests, `admitted` events, and `waiting` requests that look like callbacks and are still refused.',
+    'A start has verified the quarantine again: `examined` requests, `admitted` events, and `waiting` likely callbacks that are still refused.',
   ],
   quarantine_lost: [
     'warn',
-    'Refused requests that look like callbacks are lost with this process: the quarantine held them only in memory.',
+    'The quarantine is only in memory, so refused requests that look like callbacks are lost with this process.',
   ],
   inspector_audit: [
     'info',
-    'A change through the inspector, a refused change, a download or an export: `what`, `who`, `ids`, `outcome`.',
+    'A change, even a refused one, a download or an export through the inspector: `what`, `who`, `ids`, `outcome`.',
   ],
   inspector_audit_failed: ['error', '`audit` of the inspector threw (`cause`). The audited action was done anyway.'],
   inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`). The request was answered 500.'],
@@ -56,9 +53,6 @@ export const LOG_CODES = {
     'warn',
     'The `baseUrl` of the client does not end as the service documents; `likely` was probably meant.',
   ],
-  schedule_ignored: [
-    'warn',
-    'The service accepted messages for a future time as immediate. Set the option `schedule` of the client.',
-  ],
+  schedule_ignored: ['warn', 'The service sent scheduled messages at once. Set the option `schedule` of the client.'],
   on_error_failed: ['error', 'A handler of `onError` threw. Its error was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>

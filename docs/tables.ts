@@ -1,16 +1,6 @@
 /** Tables and lists of the documentation that are generated from constants of the code. `npm run docs:tables` writes them. */
 import { Command } from 'commander'
-import {
-  CARRIER_A_CODES,
-  carrierAStatus,
-  CROSS_CHANNEL_MAP,
-  EVENT_TYPES,
-  PROBLEMS,
-  STATUS_CODES,
-  type EventType,
-} from '../src/index.ts'
-import { CARRIERS } from '../src/public/events.ts'
-import { SPEAKERS } from '../src/carriers/vocabularies.ts'
+import { EVENT_TYPES, PROBLEMS, STATUS_CODES, type EventType } from '../src/index.ts'
 import { ANSWERS } from '../src/http/replies.ts'
 import { CLIENT_TABLES } from './client-tables.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
@@ -118,16 +108,6 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
       failure?.kind ?? NONE,
       failure === undefined ? NONE : failure.resend ? 'yes' : 'no',
     ]),
-  },
-  { page: 'docs/reference/statuses.md', under: 'carrier-as-codes', header: ['Word', 'Codes'], rows: carrierACodes() },
-  {
-    page: 'docs/reference/statuses.md',
-    under: 'across-channels',
-    header: ['Concept', ...CARRIERS.map((carrier) => `SMS, ${carrier.replace(/(?=[A-Z])/, ' ')}`), 'Chat-app'],
-    rows: CROSS_CHANNEL_MAP.map((row) => {
-      const notes: Readonly<Record<string, string>> = row.notes ?? {}
-      return [row.concept, ...SPEAKERS.map((speaker) => notes[speaker] ?? list(row[speaker]))]
-    }),
   },
   {
     page: 'docs/reference/events.md',
@@ -241,14 +221,6 @@ function healthReasons(): string[][] {
     name.startsWith('not_') ? 'nothing: `working` is undefined' : list(HEALTH_REASONS[name][0]),
   )
   return [...groups].map(([affected, names]) => [affected === NONE ? 'nothing' : affected, list(names)])
-}
-
-function carrierACodes(): string[][] {
-  const rows = [...new Set(CARRIER_A_CODES.values())].map((word) => {
-    const codes = [...CARRIER_A_CODES].filter(([, other]) => other === word).map(([number]) => number)
-    return [code(word), codes.join(', ')]
-  })
-  return [...rows, [code(carrierAStatus(Number.NaN)), 'any other']]
 }
 
 function errorLists(): GeneratedList[] {

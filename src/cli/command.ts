@@ -14,7 +14,7 @@ export const EXIT_CODES = {
   ok: { code: 0, when: 'Success. `verify`: the signature holds.' },
   failed: {
     code: 1,
-    when: 'The command failed, for example because a port is in use, a file is unreadable, or a store is unavailable.',
+    when: 'The command failed: a port is in use, a file unreadable, or a store unavailable, for example.',
   },
   usage: { code: 2, when: 'Invalid usage; nothing was started.' },
   notProved: { code: 3, when: '`verify`: the signature does not hold.' },

@@ -51,7 +51,7 @@ const projectPatch = {
   shortcode: key.optional(),
   /** Posts callbacks to https URLs only. Default: false. */
   enforceHttps: z.boolean().optional(),
-  /** Callback URLs: `status`, `received`, `payment`, `subscription`. A change replaces all of them. */
+  /** `status`, `received`, `payment`, `subscription`. A change replaces all of them. */
   callbackUrls: z.strictObject(recordOf(CALLBACK_KINDS, () => callbackUrl.optional())).optional(),
 }
 
@@ -61,7 +61,7 @@ const apiKey = {
 }
 
 const pair = {
-  /** Included in the body of each callback. */
+  /** In the body of each callback. */
   authKey: key.optional(),
   /** Key of each callback's signature. */
   signingSecret: key.optional(),
@@ -152,7 +152,7 @@ const emulatorOptions = {
   network: networkSchema.prefault({}),
   /** Rate of each of `FAULTS` per callback, from 0 to 1. Default: 0. */
   faults: faultRates.default({}),
-  /** Rate of each of `SEND_FAULTS` per answer to an acceptable send, from 0 to 1. Default: 0. */
+  /** Rate of each of `SEND_FAULTS` per answer, from 0 to 1. Default: 0. */
   sendFaults: sendFaultRates.default({}),
   /**
    * Proofs in callbacks, for all channels or by channel. `both`, `authKey` or `signature`, or such as `{ 'chat-app': 'signature' }`.
@@ -175,7 +175,7 @@ const emulatorOptions = {
   callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
   /** Maximum number of kept sends and deliveries. Counts are not limited. Default: 100,000. */
   keep: wholeNumberFrom(0, MAX_KEPT).default(100_000),
-  /** Trusted certificate authorities for https callback URLs, in PEM. Default: those of Node. */
+  /** Certificate authorities for https callback URLs, in PEM. Default: those of Node. */
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),
 }
 

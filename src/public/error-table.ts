@@ -15,15 +15,9 @@ export const THROWN = {
     'The message names it and what is expected. Nothing was done.',
   ],
   node_unsupported: ['This package does not run on this version of Node.js.', 'Use Node.js 22.13 or later.'],
-  peer_unsupported: [
-    'This package does not work with this version of an optional package.',
-    'Install a version that the message names.',
-  ],
+  peer_unsupported: ['An optional package has an unsupported version.', 'Install a version that the message names.'],
   pattern_unknown: ['The event type or the handler is invalid.', 'Use an event type, a family, or `onAny`.'],
-  project_required: [
-    'The call names no project, and the receiver has several.',
-    'Pass `{ project }`: a message id belongs to a project.',
-  ],
+  project_required: ['The call names no project, and the receiver has several.', 'Pass `{ project }`.'],
   expect_unsupported: [
     'The store lacks `overdue` and `scanSends`, which `expect` and `intend` need.',
     'Implement both.',
@@ -36,11 +30,8 @@ export const THROWN = {
     '`waitFor` timed out before the event arrived.',
     'Check that the callback was answered 204, and what `onError` reports.',
   ],
-  emulator_project_unknown: [
-    'The emulator has no project with this name.',
-    'Check the spelling: names are compared exactly.',
-  ],
-  emulator_listening: ['The emulator is already listening.', 'Close it first, or create another one.'],
+  emulator_project_unknown: ['The emulator has no project with this name.', 'Check the spelling.'],
+  emulator_listening: ['The emulator is already listening.', 'Close it first.'],
   emulator_port: ['The emulator cannot listen on the port.', 'Use 0 for a free port. `cause` is the error.'],
   emulator_closed: ['The emulator is closed.', 'Create a new one.'],
 } as const satisfies Texts
@@ -67,11 +58,11 @@ export const REFUSED = {
     'The `t` of the signature header differs from this clock by more than `toleranceSeconds`.',
     'Compare this clock with NTP. If it is right, the request is a replay.',
   ],
-  auth_key_malformed: ['The `authKey` in the body is empty or not a string.', 'Check who posts to this URL.'],
+  auth_key_malformed: ['The `authKey` in the body is empty or not a string.', 'Check the sender.'],
   auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key. Was it rotated?'],
   auth_key_missing: ['The policy requires an authKey, and the body has none.', 'Check `proof` for this URL.'],
   signature_required: [
-    'The authKey is valid, but the policy also requires a valid signature.',
+    'The policy also requires a valid signature.',
     'Check `proof` for this URL, and that no proxy removes `X-Service-Signature`.',
   ],
   project_unknown: [
@@ -82,23 +73,17 @@ export const REFUSED = {
     'The body names no project, and the proof is valid for several.',
     'Give each project its own credentials.',
   ],
-  project_name_too_long: ['The project name is longer than 256 characters.', 'Check who posts to this URL.'],
-  project_name_malformed: [
-    'The project name contains a NUL or half of a surrogate pair.',
-    'Check who posts to this URL.',
-  ],
+  project_name_too_long: ['The project name is longer than 256 characters.', 'Check the sender.'],
+  project_name_malformed: ['The project name contains a NUL or half of a surrogate pair.', 'Check the sender.'],
   body_already_parsed: [
     'A body parser ran before the receiver.',
-    'Mount the receiver before the parser (in Express, before express.json()), or keep the bytes in `req.rawBody`.',
+    'Mount the receiver before it (in Express, before express.json()), or keep the bytes in `req.rawBody`.',
   ],
   body_already_read: [
     'The body was read before the receiver.',
     'Mount the receiver before anything that reads the body.',
   ],
-  content_encoding: [
-    'The body is compressed, and no proof is valid for it.',
-    'Look for a proxy that compresses requests.',
-  ],
+  content_encoding: ['The body is compressed, and no proof is valid for it.', 'Look for a proxy that compresses.'],
   body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise the limit if the service sends such bodies.'],
   body_too_slow: [
     'The body took longer than `bodyTimeoutMs`, came in thousands of tiny pieces, or stalled.',
@@ -113,34 +98,28 @@ export const REFUSED = {
 
 /** A request was answered 503. Passed to `onError`. `start()` also rejects with those of a store that cannot be opened. */
 export const UNAVAILABLE = {
-  credentials_failed: [
-    'The credentials function threw.',
-    'Fix the error in `cause`. The callback is quarantined and verified again automatically.',
-  ],
+  credentials_failed: ['The credentials function threw.', 'Fix the error in `cause`. The callback is in quarantine.'],
   credentials_slow: [
     'The credentials function took longer than `lookupTimeoutMs`.',
-    'Cache its lookups. The callback is quarantined and verified again automatically.',
+    'Cache its lookups. The callback is in quarantine.',
   ],
   credentials_invalid: [
-    'The credentials function returned something other than pairs of non-empty strings.',
+    'The credentials function did not return pairs of non-empty strings.',
     'Return `{ authKey, signingSecret }`, a list of them, or undefined.',
   ],
-  credentials_busy: [
-    'Too many credentials lookups are in progress.',
-    'Cache them. The callback is quarantined and verified again automatically.',
-  ],
+  credentials_busy: ['Too many credentials lookups are in progress.', 'Cache them. The callback is in quarantine.'],
   store_failed: ['The store threw.', 'Check the store: `cause` is its error.'],
   store_slow: [
     'The store did not answer within `storeTimeoutMs`.',
     'Check the store. It may still complete the operation.',
   ],
   store_client_ended: [
-    'The Redis client of the store was closed, or its strategy stopped reconnecting.',
+    'The Redis client of the store was closed, or stopped reconnecting.',
     'Close it after the receiver. Let `retryStrategy` or `reconnectStrategy` always return a delay.',
   ],
   store_full: [
     'The store has reached its limit of unsettled events.',
-    'Fix handlers that fail or are too slow, or raise the limit.',
+    'Fix slow or failing handlers, or raise the limit.',
   ],
   spool_failed: ['Neither the store nor the spool accepted the callback.', 'Check the disk of the spool.'],
   store_unsupported: [
@@ -148,7 +127,7 @@ export const UNAVAILABLE = {
     'Use Node 22.13 or later, built with SQLite, or another store.',
   ],
   store_foreign: [
-    'The database file, schema or Redis prefix does not belong to this package. It was not changed.',
+    'The database file, schema or Redis prefix does not belong to this package.',
     'Give the store its own.',
   ],
   store_bundled: [
@@ -157,7 +136,7 @@ export const UNAVAILABLE = {
   ],
   store_path_invalid: [
     'The folder of the database file does not exist, or its path is a folder.',
-    'Create the folder, or give the path of a file.',
+    'Correct the path, or create the folder.',
   ],
   store_newer: [
     'A newer version of this package wrote the database file, schema or Redis prefix.',
@@ -165,11 +144,11 @@ export const UNAVAILABLE = {
   ],
   store_locked: [
     'Another process has the database file open.',
-    'Stop it, use another file, or share it on Node.js 22.22.3, 24.15 or later.',
+    'Stop it, use another file, or run all on a Node.js that can share it (22.22.3 or later, 24.15 or later).',
   ],
   store_unmigrated: [
     'The tables are missing or outdated, and this role may not create them.',
-    'Run `npx messaging-webhooks migrate` with a role that may.',
+    'Run `npx messaging-webhooks migrate` with another role.',
   ],
   store_unusable_engine: [
     'Tables of the store are in an engine without transactions.',
@@ -182,22 +161,22 @@ export const UNAVAILABLE = {
   ],
   spool_unusable: [
     'The local file of the spool and the quarantine cannot be used.',
-    'Check its folder and disk. `spool: false` starts without a spool.',
+    'Check its folder and disk, or set `spool: false`.',
   ],
   spool_full: ['The spool is full.', 'Restore the store, which empties the spool, or free disk space.'],
   spool_locked: [
     'The local file of the spool was locked for more than 5 s.',
-    'Look for a program that has it open, such as a backup. Use a local disk.',
+    'Look for a program that has it open, such as a backup, and use a local disk.',
   ],
   spool_replaced: [
     'The local file of the spool was removed or replaced while it was open.',
     'Stop every process first: the file may hold callbacks that were answered 204.',
   ],
   spool_damaged: [
-    'A part of the local file of the spool cannot be read. The rest was kept.',
+    'A part of the local file of the spool cannot be read.',
     'Check the disk: an accepted callback may be lost.',
   ],
-  peer_missing: ['An optional package cannot be loaded.', 'Install it. `cause` is the error.'],
+  peer_missing: ['An optional package cannot be loaded.', 'Install it.'],
   receiver_closed: [
     'The receiver is closed.',
     'Create a new one. When shutting down, call `server.close()` before `receiver.close()`.',
@@ -210,7 +189,7 @@ export const OF_HANDLERS = {
   handler_failed: ['A handler threw.', 'Fix the error in `cause`. The event is retried while `retry.attempts` lasts.'],
   handler_timeout: [
     'A handler exceeded `handlerTimeoutMs`. Its message waits until it ends.',
-    'Pass `context.signal` to everything that the handler awaits.',
+    'Pass `context.signal` to everything that it awaits.',
   ],
   handler_cut_off: [
     'A handler still ran at the deadline of `close()`. The event runs again.',
@@ -221,7 +200,7 @@ export const OF_HANDLERS = {
     'Fix the handler, then call `receiver.deadLetters.replay(id)`.',
   ],
   transaction_failed: [
-    'The handlers’ writes through `context.transaction` could not be committed. The event is retried.',
+    'The writes through `context.transaction` could not be committed. The event is retried.',
     'Rethrow the error of a failed statement. Never end the transaction: use savepoints, not an ORM’s `transaction()`.',
   ],
   lease_lost: [
@@ -254,22 +233,22 @@ export const REPORTED = {
   ],
   trace_context_failed: [
     '`traceContext` threw, or returned an invalid trace context.',
-    'Return `{ traceparent, tracestate }` of W3C Trace Context, or undefined.',
+    'Return `{ traceparent, tracestate }`, or undefined.',
   ],
   store_outage: [
     'The store is unavailable. The spool keeps callbacks until it is back.',
     'Check the store: `cause` is its error.',
   ],
   events_lost: [
-    'The receiver was closed with unsettled events, and its store is in memory.',
+    'The receiver was closed with unsettled events in memory.',
     'Give `close()` more time (`deadlineMs`), or use a durable store.',
   ],
   event_refused: [
-    'The store refuses an event in every form. The next start tries it again.',
+    'The store refuses an event in every form. The next start tries again.',
     'Please report it with its `cause`.',
   ],
   message_crowded: [
-    'A message has 1,000 events that wait to be dispatched. Another one is a dead letter.',
+    '1,000 events of a message wait to be dispatched. Another one is a dead letter.',
     'Look for what holds up its handlers or sends so many, then replay it.',
   ],
   event_damaged: [
@@ -285,23 +264,23 @@ export const REPORTED = {
     'Set `innodb_flush_log_at_trx_commit = 1`, and `sync_binlog = 1` where it has a binary log.',
   ],
   store_pool_transaction: [
-    'A connection of the application’s pool came with an open transaction. The store used another.',
+    'A connection of your pool came with an open transaction. The store used another.',
     'Find the code that releases a connection before COMMIT or ROLLBACK: its writes are lost.',
   ],
   store_emptied: [
-    'The data of the store was emptied, or replaced by an earlier state, while it was open. Unhandled events are lost.',
+    'The data of the store was emptied or replaced while it was open. Unhandled events are lost.',
     'Find what emptied it, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
   ],
   store_polling: [
     'The store receives no notifications, and polls every second instead.',
-    'Check the connection that listens. Through PgBouncer it needs its own address (`listenConnectionString`).',
+    'Check the connection that listens. Through PgBouncer it needs `listenConnectionString`.',
   ],
 } as const satisfies Texts
 
 /** Errors of the quarantine. Passed to `onError`. */
 export const OF_QUARANTINE = {
   clock_wrong: [
-    'Several callbacks in a row have a correct signature and the same time offset: this clock is probably wrong.',
+    'Several callbacks have a correct signature and the same time offset: this clock is probably wrong.',
     'Correct it (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
   ],
   quarantine_full: [
@@ -309,7 +288,7 @@ export const OF_QUARANTINE = {
     'Fix the cause, then call `receiver.quarantine.reverify()`, or raise `quarantine.maxBytes`.',
   ],
   quarantine_unwritten: [
-    'The file of the quarantine cannot be written or read. Requests are kept in memory.',
+    'The file of the quarantine cannot be used. Requests are kept in memory.',
     'Check the disk, or set another `quarantine.folder`.',
   ],
   quarantine_damaged: [
@@ -326,7 +305,7 @@ export const OF_SENDING = {
     'Compare `project` with its display name. Case and white space count.',
   ],
   unknown_project: [
-    'The API key does not belong to the project, or the service cannot find the project.',
+    'The API key does not belong to the project, or the service does not know it.',
     'Compare `project` and the key: a regenerated key invalidates the old one at once.',
   ],
   insufficient_balance: ['The project has too few credits.', 'Top up, then send again.'],
@@ -334,7 +313,7 @@ export const OF_SENDING = {
   unsupported_number: ['The service does not reach the number.', 'Ask for another number.'],
   invalid: ['The service rejected fields of the send.', 'Correct them: `errors` says what is wrong with each.'],
   refused: ['The service refused the send.', 'Read the reason in `said`. It is never logged.'],
-  unreadable: ['The response to a send cannot be read.', 'Check `baseUrl`, and any proxy in front of the service.'],
+  unreadable: ['The response to a send cannot be read.', 'Check `baseUrl`, and any proxy before the service.'],
   not_sent: ['The send did not reach the service.', 'Send it again. `reason` is the error.'],
   unknown_outcome: [
     'The send may have reached the service, but no complete response came.',

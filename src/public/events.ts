@@ -158,7 +158,7 @@ export const ANOMALIES = [
 /** An anomaly of a callback that could still be read. */
 export type CallbackAnomaly = (typeof ANOMALIES)[number]
 
-const OTHER_KIND = 'Another kind of callback may be registered at this URL: give each kind its own.'
+const OTHER_KIND = 'Another kind of callback may be registered at this URL.'
 const CHANGED_ON_THE_WAY = 'A proxy may have changed it, or the format is undocumented.'
 
 /** Why an authentic callback could not be read (the `problem` of an `unrecognized` event), and the likely cause or what to do. */
@@ -171,8 +171,8 @@ export const PROBLEMS = {
   not_json: ['The body is not JSON.', CHANGED_ON_THE_WAY],
   double_encoded: ['The body is JSON inside a JSON string.', 'Configure the proxy to forward bodies unchanged.'],
   not_an_object: ['The body is JSON, but not an object.', CHANGED_ON_THE_WAY],
-  too_deep: ['The body is nested more than 64 levels deep.', 'No documented callback is nested so deeply.'],
-  too_many_values: ['The body has more than 10,000 values.', 'No documented callback has so many values.'],
+  too_deep: ['The body is nested more than 64 levels deep.', 'No documented callback is.'],
+  too_many_values: ['The body has more than 10,000 values.', 'No documented callback has.'],
   no_message_id: ['The message id is missing, blank or of the wrong type.', OTHER_KIND],
   no_status: ['The body has neither a status word nor a status code.', OTHER_KIND],
   unknown_status: [

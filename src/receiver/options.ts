@@ -41,8 +41,8 @@ const retry = {
   /** Upper limit of the first delay, which doubles, with full jitter. Milliseconds, 0 to 2,147,483,647. Default: 1,000. */
   initialDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(1_000),
   /**
-   * Upper limit of all delays. With the defaults the last attempt is on average an hour and a half after the first, at most
-   * three and a quarter hours. Milliseconds, 0 to 2,147,483,647. Default: 3,600,000.
+   * Upper limit of all delays. With the defaults, retries last an hour and a half on average, at most three and a quarter hours.
+   * Milliseconds, 0 to 2,147,483,647. Default: 3,600,000.
    */
   maxDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(3_600_000),
 }
@@ -138,8 +138,8 @@ export const receiverOptions = {
    */
   readReport: functionOf<ReadUsersReport>('(payload, kind) => report | undefined').optional(),
   /**
-   * Your own identity of a callback. Undefined keeps the default. Default: by message, status and time; otherwise by the body,
-   * and without id and time also by its signature, or else by its arrival.
+   * Your own identity of a callback, or undefined. Default: by message, status and time; otherwise by the body, and without id
+   * and time also by its signature, or else by its arrival.
    */
   dedupeKey: functionOf<(callback: DedupeKeyInput) => string | undefined>(
     '(callback) => string | undefined',
@@ -150,8 +150,8 @@ export const receiverOptions = {
    */
   traceContext: functionOf<() => TraceContext | undefined>('() => { traceparent, tracestate? } | undefined').optional(),
   /**
-   * The type of a premium callback: `activate`, `deactivate`, `consent`, `delivery`, `billing` or `other`. Undefined keeps the
-   * default. Default: the first text of `event`, `type` and `action`; else `status`, or the one top-level string that is such a
+   * The type of a premium callback: `activate`, `deactivate`, `consent`, `delivery`, `billing` or `other`; or undefined.
+   * Default: the first text of `event`, `type` and `action`; else `status`, or the one top-level string that is such a
    * word.
    */
   subscriptionType: functionOf<(payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined>(

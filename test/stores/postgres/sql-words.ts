@@ -25,11 +25,16 @@ export function wordsOf(statements: string): readonly string[] {
   return [...new Set(KINDS.flatMap((kind) => bare.match(kind) ?? []))]
 }
 
-/** Everything that the table of the page lists. */
+/** Clauses and conditions of every SQL, which the page does not list. */
+const OF_EVERY_SQL =
+  'INTO VALUES FROM WHERE AS ON JOIN LEFT UNION GROUP HAVING ORDER BY ASC DESC LIMIT AND OR NOT IS NULL TRUE IN EXISTS BETWEEN CASE WHEN THEN ELSE END'
+
+/** Those, and everything that the table of the page lists. */
 export function wordsOfPage(): ReadonlySet<string> {
   const section = SECTION.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
   const [, , ...rows] = /(?:^\|.*\n)+/m.exec(section)?.[0].trimEnd().split('\n') ?? []
-  return new Set(rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(' '))))
+  const listed = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code))
+  return new Set([OF_EVERY_SQL, ...listed].flatMap((words) => words.split(' ')))
 }
 
 /** The words of every text in the sources of the store and what it shares, with the file of each. */
