@@ -193,7 +193,7 @@ named(
 
 type Fields<Name extends string> = Readonly<Record<Name, z.ZodType>>
 
-export type JsonSchema = z.core.JSONSchema.BaseSchema
+type JsonSchema = z.core.JSONSchema.BaseSchema
 
 /** A JSON schema without what zod adds: the limits of its integers, and `{}` for `true`. */
 export function jsonSchemaOf(schema: z.ZodType): JsonSchema {

@@ -101,7 +101,7 @@ function callback(operationId: string, summary: string, ...bodies: readonly [str
 }
 
 /** The document. */
-export const OPENAPI = {
+const OPENAPI = {
   openapi: '3.1.1',
   info: {
     title: 'Messaging service',

@@ -9,7 +9,7 @@ import { recordOf } from '../runtime/values.ts'
 
 /** The source of a status word: an SMS carrier, or the chat-app. */
 type Speaker = Carrier | 'chatApp'
-export const SPEAKERS: readonly Speaker[] = [...CARRIERS, 'chatApp']
+const SPEAKERS: readonly Speaker[] = [...CARRIERS, 'chatApp']
 
 interface Vocabulary {
   readonly words: ReadonlyMap<string, Meaning>
