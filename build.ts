@@ -7,8 +7,10 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
+import type { Plugin } from 'vite'
 
 const ROOT = import.meta.dirname
+const DIST = join(ROOT, 'dist')
 /** In `dist`, so that it goes with it. It is not packed. */
 const STAMP = 'dist/.built.json'
 /** All that decides what is made; the lock file stands for the compiler. */
@@ -23,6 +25,8 @@ const INPUTS = [
 ]
 /** What a browser runs. */
 const PAGE = 'inspector/page'
+/** The file of the SQLite thread. */
+const THREAD = 'dist/sqlite/worker.js'
 /** What the page is bundled with. */
 const BUNDLED = ['preact', 'htm']
 
@@ -57,6 +61,7 @@ async function build(): Promise<number> {
   if (!compile('tsconfig.build.json', '--declaration', 'false', '--removeComments', '--noCheck')) return 1
   if (!(await publishPage())) return 1
   if (!(await publishCommonJs())) return 1
+  await publishModules()
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
   const command = join(ROOT, 'dist/cli/main.js')
   if (existsSync(command)) chmodSync(command, 0o755)
@@ -126,16 +131,22 @@ interface CommonJsEntry {
   readonly types: string
 }
 
-function commonJsEntries(): readonly CommonJsEntry[] {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-    readonly exports: Readonly<
-      Record<
-        string,
-        string | { readonly require: { readonly default: string }; readonly types: string; readonly default: string }
-      >
+interface Manifest {
+  readonly exports: Readonly<
+    Record<
+      string,
+      string | { readonly require: { readonly default: string }; readonly types: string; readonly default: string }
     >
-  }
-  return Object.values(manifest.exports).flatMap((entry) =>
+  >
+  readonly bin?: Readonly<Record<string, string>>
+}
+
+function readManifest(): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+}
+
+function commonJsEntries(): readonly CommonJsEntry[] {
+  return Object.values(readManifest().exports).flatMap((entry) =>
     typeof entry === 'string'
       ? []
       : [{ name: basename(entry.require.default, '.cjs'), module: entry.default, types: entry.types }],
@@ -155,15 +166,11 @@ async function publishCommonJs(): Promise<boolean> {
     root: ROOT,
     logLevel: 'error',
     plugins: [
-      {
-        name: 'places',
-        transform: (code, id) => withPlaceOf(code, id, folder),
-        enforce: 'pre',
-      },
+      places((path) => `require('node:url').pathToFileURL(require('node:path').join(__dirname, ${path})).href`),
     ],
     build: {
       // The base from which what is external is found.
-      outDir: join(ROOT, 'dist'),
+      outDir: DIST,
       emptyOutDir: false,
       ssr: true,
       target: 'es2023',
@@ -189,13 +196,59 @@ async function publishCommonJs(): Promise<boolean> {
   return publishTypes(entries, folder)
 }
 
-/** What a module finds beside itself (a worker, a page, the manifest) stays where it is, beside the ES module. */
-function withPlaceOf(code: string, id: string, folder: string): string {
-  const path = JSON.stringify(relative(folder, id))
-  return code.replaceAll(
-    'import.meta.url',
-    `require('node:url').pathToFileURL(require('node:path').join(__dirname, ${path})).href`,
-  )
+/**
+ * Joins the ES modules: a file for each entry, and files of what entries share. Node.js loads the root and a store from 55 files in
+ * half of the time that 151 files take.
+ */
+async function publishModules(): Promise<void> {
+  const all = globSync('dist/**/*.js', { cwd: ROOT, exclude: [`dist/${PAGE}/**`] })
+  const { build: bundle } = await import('vite')
+  const output = await bundle({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    plugins: [places((path) => `URL.parse(${path}, import.meta.url)?.href`)],
+    build: {
+      outDir: DIST,
+      emptyOutDir: false,
+      ssr: true,
+      target: 'es2023',
+      minify: false,
+      rolldownOptions: {
+        input: Object.fromEntries(
+          all.filter(isEntry).map((path) => [relative('dist', path).slice(0, -'.js'.length), join(ROOT, path)]),
+        ),
+        external: /^[^./]/,
+        output: { format: 'es', entryFileNames: '[name].js', chunkFileNames: 'shared/[name].js' },
+      },
+    },
+  })
+  const made = [output].flat().flatMap((part) => ('output' in part ? part.output : []))
+  const kept = new Set(made.map(({ fileName }) => `dist/${fileName}`))
+  for (const path of all) if (!kept.has(path)) rmSync(join(ROOT, path))
+}
+
+/** Whether a module is a file of its own: an export of the package, its command, or the thread. */
+function isEntry(path: string): boolean {
+  const { exports, bin = {} } = readManifest()
+  const exported = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [] : [entry.default]))
+  return [...exported, ...Object.values(bin), THREAD].some((entry) => join(entry) === path)
+}
+
+/**
+ * What a module finds beside itself (a worker, a page, the manifest) stays where it is. `urlOf` is code for the URL of a path from
+ * the folder of the file that the module becomes part of, a string literal.
+ */
+function places(urlOf: (path: string) => string): Plugin {
+  return {
+    name: 'places',
+    enforce: 'pre',
+    transform: (code, id) => code.replaceAll('import.meta.url', `PLACE_OF(${JSON.stringify(relative(DIST, id))})`),
+    renderChunk: (code, { fileName }) =>
+      code.replace(/PLACE_OF\(["'](.+?)["']\)/g, (_, place: string) =>
+        urlOf(JSON.stringify(relative(dirname(fileName), place))),
+      ),
+  }
 }
 
 /**
