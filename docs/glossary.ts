@@ -1,15 +1,14 @@
 /** The glossary, from the comment at the head of `src/public/events.ts`. */
-import type { GeneratedTable } from './tables.ts'
-import { readProjectFile } from './markdown.ts'
+import { anchorOf, readProjectFile } from './markdown.ts'
+import type { GeneratedList } from './tables.ts'
 
 const TERM = /^ \* - ([^:]+): (.+)$/
 const CONTINUED = /^ \*   (.+)$/
 
-export const GLOSSARY: GeneratedTable = {
+export const GLOSSARY: GeneratedList = {
   page: 'docs/glossary.md',
   under: 'terms',
-  header: ['Term', 'Meaning'],
-  rows: terms().map(([term, meaning]) => [term, capitalised(meaning)]),
+  items: terms().map(([term, meaning]) => `- <a id="${anchorOf(term)}"></a>**${term}**: ${capitalised(meaning)}`),
 }
 
 function terms(): readonly (readonly [term: string, meaning: string])[] {

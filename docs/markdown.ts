@@ -93,7 +93,7 @@ export function readMarkdown(text: string): Markdown {
     } else {
       isInTable = false
     }
-    for (const [, id = ''] of line.matchAll(/<a id="(\w+)">/g)) named.push(id)
+    for (const [, id = ''] of line.matchAll(/<a id="([\w-]+)">/g)) named.push(id)
     for (const link of line.replaceAll(/`[^`]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)) links.push(link[1] ?? '')
   }
   return { sections, anchors: [...sections.map(({ anchor }) => anchor), ...named], blocks, links }

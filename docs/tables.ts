@@ -177,10 +177,10 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,
-  GLOSSARY,
 ]
 
 export const GENERATED_LISTS: readonly GeneratedList[] = [
+  GLOSSARY,
   ...errorLists(),
   {
     page: 'docs/reference/events.md',
