@@ -1,5 +1,5 @@
 /** The packed files: pages whose links lead somewhere, entry points that are files, and the addresses that registries show. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createReceiver as fromPackage } from 'messaging-webhooks'
@@ -41,8 +41,14 @@ test('every relative link and picture of a packed page is packed too', () => {
 test('the packed types are those that an entry point leads to, and have the doc comments', () => {
   const at = (path: string): string => join(folder, 'package/dist', path)
   expect(readFileSync(at('receiver/surface.d.ts'), 'utf8')).toContain('/** A receiver.')
-  expect(readFileSync(at('receiver/signals.js'), 'utf8')).not.toContain('/*')
   expect(existsSync(at('receiver/signals.d.ts'))).toBe(false)
+})
+
+test('the packed code is joined, without the doc comments', () => {
+  const code = globSync('**/*.js', { cwd: join(folder, 'package/dist'), exclude: ['inspector/page/**'] })
+  expect(code).toContain('index.js')
+  expect(code).not.toContain('receiver/signals.js')
+  for (const path of code) expect(readFileSync(join(folder, 'package/dist', path), 'utf8'), path).not.toContain('/**')
 })
 
 test('the entry points that are files are packed', () => {
