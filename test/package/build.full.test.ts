@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-const TIMEOUT = { timeout: 120_000 }
+/** A build takes some seconds of two cores, and other tests run beside it. */
+const TIMEOUT = { timeout: 300_000 }
 
 const MANIFEST = {
   type: 'module',
