@@ -9,7 +9,6 @@ const FIRST = [
   'http/adapters/next.full',
   'package/build.full',
   'docs/code.full',
-  'docs/recipes-',
   'end-to-end/soak.full',
   'stores/redis/cluster-faults.full',
   'stores/postgres/conformance.full',
@@ -23,6 +22,7 @@ const FIRST = [
   'end-to-end/killed.full',
   'end-to-end/outage/faults.full',
   'end-to-end/quarantine-flood.full',
+  'docs/recipes-',
 ]
 
 function placeOf({ moduleId }: TestSpecification): number {
