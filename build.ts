@@ -216,7 +216,7 @@ async function publishModules(): Promise<void> {
       minify: false,
       rolldownOptions: {
         input: Object.fromEntries(
-          all.filter(isEntry).map((path) => [relative('dist', path).slice(0, -'.js'.length), join(ROOT, path)]),
+          entries().map((path) => [relative('dist', path).slice(0, -'.js'.length), join(ROOT, path)]),
         ),
         external: /^[^./]/,
         output: { format: 'es', entryFileNames: '[name].js', chunkFileNames: 'shared/[name].js' },
@@ -228,11 +228,13 @@ async function publishModules(): Promise<void> {
   for (const path of all) if (!kept.has(path)) rmSync(join(ROOT, path))
 }
 
-/** Whether a module is a file of its own: an export of the package, its command, or the thread. */
-function isEntry(path: string): boolean {
+/** The modules that stay files of their own: the exports of the package, its command, and the thread. */
+function entries(): readonly string[] {
   const { exports, bin = {} } = readManifest()
   const exported = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [] : [entry.default]))
-  return [...exported, ...Object.values(bin), THREAD].some((entry) => join(entry) === path)
+  return [...exported, ...Object.values(bin), THREAD]
+    .map((path) => join(path))
+    .filter((path) => existsSync(join(ROOT, path)))
 }
 
 /**
