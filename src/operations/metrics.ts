@@ -49,32 +49,32 @@ export const METRICS = {
   messaging_webhooks_callbacks_total: [
     'counter',
     ['kind', 'outcome', 'code'],
-    'Callbacks by kind of URL and by outcome: new, duplicate, late, or refused with a code.',
+    'Callbacks by the kind of their URL and by outcome: new, duplicate, late, or refused with the code of the error.',
     ({ counts }) => callbacks(counts),
   ],
   messaging_webhooks_events_total: [
     'counter',
     ['type', 'carrier'],
-    'Accepted events, without duplicates.',
+    'Accepted events without duplicates, by type and by the carrier of an SMS report.',
     ({ counts }) => events(counts),
   ],
   messaging_webhooks_unhandled_total: ['counter', [], 'Events without a handler.', ({ unhandled }) => unhandled.count],
   messaging_webhooks_attempt_duration_seconds: [
     'histogram',
     ['type', 'outcome'],
-    'Duration of the handlers of an attempt: succeeded, failed or timed_out.',
+    'Duration of the handlers in an attempt: succeeded, failed or timed_out.',
     ({ meter }) => meter.attempts(),
   ],
   messaging_webhooks_settled_seconds: [
     'histogram',
     ['outcome'],
-    'Time from a callback to the end of its event: done, or dead (a dead letter).',
+    'Time from the arrival of a callback to the end of its event: done, or dead for a dead letter.',
     ({ meter }) => meter.settledTimes(),
   ],
   messaging_webhooks_store_call_duration_seconds: [
     'histogram',
     ['verb'],
-    'Duration of calls of the store, by operation.',
+    'Duration of calls of the store by operation, including failed ones.',
     ({ meter }) => meter.storeCalls(),
   ],
   messaging_webhooks_store_call_failures_total: [
@@ -98,13 +98,13 @@ export const METRICS = {
   messaging_webhooks_oldest_due_seconds: [
     'gauge',
     [],
-    'How long the oldest due event that no process has leased has waited.',
+    'How long the oldest due event that no process has leased has waited, according to the claims of this process.',
     ({ progress }) => (progress.hasBegun ? progress.oldestDueMs / 1_000 : undefined),
   ],
   messaging_webhooks_running: [
     'gauge',
     [],
-    'Events in flight in this process.',
+    'Events in flight in this process: with running handlers, or waiting for a slot.',
     ({ dispatcher }) => dispatcher.running,
   ],
   messaging_webhooks_dead_letters: ['gauge', [], 'Dead letters in the store.', ({ stored }) => stored?.deadLetters],
@@ -124,13 +124,13 @@ export const METRICS = {
   messaging_webhooks_spool_bytes: [
     'gauge',
     [],
-    'Size of the spool’s file, without free space.',
+    'Size of the local file with the spool, without free space.',
     ({ inbox }) => inbox.spoolBytes,
   ],
   messaging_webhooks_clock_offset_seconds: [
     'gauge',
     [],
-    'How far this clock was ahead of the signature of the last new event.',
+    'How far this clock was ahead of the signature of the last new event, including its time in transit.',
     ({ clockOffsetSeconds }) => clockOffsetSeconds(),
   ],
 } as const satisfies Readonly<Record<string, Row>>

@@ -158,42 +158,52 @@ export const ANOMALIES = [
 /** An anomaly of a callback that could still be read. */
 export type CallbackAnomaly = (typeof ANOMALIES)[number]
 
-const OTHER_KIND = 'Another kind of callback may be registered at this URL.'
-const CHANGED_ON_THE_WAY = 'A proxy may have changed it, or the format is undocumented.'
+const OTHER_KIND =
+  'Another kind of callback may be registered at this URL: mount a middleware for each kind at a URL of its own.'
+const CHANGED_ON_THE_WAY = 'A proxy may have changed it, or the sender uses an undocumented format.'
 
 /** Why an authentic callback could not be read (the `problem` of an `unrecognized` event), and the likely cause or what to do. */
 export const PROBLEMS = {
-  empty_body: ['The body is empty.', 'A redirect or a proxy may have removed it.'],
+  empty_body: ['The body is empty.', 'A redirect or a proxy may have removed the body.'],
   content_encoding: [
     'The body is compressed; it is stored as sent.',
-    'Configure the proxy to forward requests unchanged.',
+    'A proxy compresses requests: configure it to forward them unchanged.',
   ],
   not_json: ['The body is not JSON.', CHANGED_ON_THE_WAY],
-  double_encoded: ['The body is JSON inside a JSON string.', 'Configure the proxy to forward bodies unchanged.'],
+  double_encoded: [
+    'The body is JSON inside a JSON string.',
+    'A component in front of the receiver wrapped the body: configure it to forward the bytes unchanged.',
+  ],
   not_an_object: ['The body is JSON, but not an object.', CHANGED_ON_THE_WAY],
-  too_deep: ['The body is nested more than 64 levels deep.', 'No documented callback is.'],
-  too_many_values: ['The body has more than 10,000 values.', 'No documented callback has.'],
+  too_deep: ['The body is nested more than 64 levels deep.', 'No documented callback is nested so deeply.'],
+  too_many_values: ['The body has more than 10,000 values.', 'No documented callback has so many values.'],
   no_message_id: ['The message id is missing, blank or of the wrong type.', OTHER_KIND],
   no_status: ['The body has neither a status word nor a status code.', OTHER_KIND],
   unknown_status: [
     'Neither the status word nor the status code is in a table.',
-    'The word is undocumented, or `networks` names the wrong carrier.',
+    'The sender uses an undocumented word or code, or `networks` assigns its network to the wrong carrier.',
   ],
-  several_statuses: ['`statuses` is a list instead of an object.', 'This is undocumented.'],
+  several_statuses: [
+    '`statuses` is a list instead of an object.',
+    'The sender reports several states at once, which is undocumented.',
+  ],
   unknown_shape: [
     'The body is not shaped like a delivery report, and the middleware has no kind.',
-    'Name the kind, for example with `receiver.middleware("payment")`.',
+    'Name the kind of callbacks at this URL, for example with `receiver.middleware("payment")`.',
   ],
   kind_differs: ['The body is a delivery report, and the URL is of another kind.', OTHER_KIND],
   store_refused: [
     'The store refused the event, so only its bytes are stored.',
-    'Check the strings and numbers of the payload.',
+    'The store cannot hold a value of the payload: check its strings and numbers.',
   ],
   damaged: [
     'The stored event was corrupt; a dead letter keeps what is left of it.',
-    'Check the disk of the store, and what else writes to it.',
+    'Check the disk of the store, and other programs that write to it.',
   ],
-  schema_refused: ['Your schema refused the payload.', 'Compare the fields in `paths` with your schema.'],
+  schema_refused: [
+    'Your schema refused the payload.',
+    'Compare the fields in `paths` with your schema: the contract does not show them.',
+  ],
   schema_failed: ['Your schema threw or timed out.', 'Fix the schema, or raise `handlerTimeoutMs`.'],
 } as const
 /** Why a callback is `unrecognized`: a key of `PROBLEMS`. */

@@ -62,8 +62,8 @@ test('an event with a handler is neither logged nor counted as unhandled', async
 
 test.each<readonly [kind: CallbackKind | undefined, body: object | string, says: string]>([
   ['status', callback.payment(), 'Another kind of callback may be registered at this URL'],
-  [undefined, { a: 1 }, 'Name the kind, for example'],
-  ['status', { ...callback.smsDelivery(), status: 'HELD_BACK', network: 'x' }, '`networks` names the wrong carrier'],
+  [undefined, { a: 1 }, 'Name the kind of callbacks at this URL'],
+  ['status', { ...callback.smsDelivery(), status: 'HELD_BACK', network: 'x' }, '`networks` assigns its network'],
   ['status', '<a/>', 'A proxy may have changed it'],
 ])('says the likely cause at a URL of %s: %j', async (kind, body, says) => {
   const { send, unhandled } = await listening(kind, { networks: { x: 'carrierA' } })
