@@ -58,9 +58,8 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
   /** Spools an event that the store failed to admit. */
-  function takeInstead(event: NewEvent, error: unknown): Promise<Admission> {
-    const { spooling, isClosed } = targets
-    if (spooling === undefined || isClosed) throw failed(error)
+  function takeInstead(event: NewEvent, error: unknown, spooling = targets.spooling): Promise<Admission> {
+    if (spooling === undefined || targets.isClosed) throw failed(error)
     spooling.relay.begin(error)
     return intoSpool(spooling, event)
   }
@@ -85,7 +84,8 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     try {
       return await waitFor(deadline, openAndAdmit())
     } catch (error) {
-      return await takeInstead(event, error)
+      // A spool that is still opening keeps the event, however long it takes.
+      return await takeInstead(event, error, await targets.spoolOpening()?.catch(() => undefined))
     } finally {
       deadline.cancel?.()
     }

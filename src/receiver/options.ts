@@ -110,7 +110,7 @@ export const receiverOptions = {
    * 9,007,199,254,740,991. Default: 67,108,864.
    */
   maxInflightBytes: numberFrom(1, Number.MAX_SAFE_INTEGER, 'bytes').default(64 * MIB),
-  /** How long a response waits for the store; then 503. Milliseconds, 1 to 2,147,483,647. Default: 5,000. */
+  /** How long a response waits for the store; then the spool or 503. Milliseconds, 1 to 2,147,483,647. Default: 5,000. */
   storeTimeoutMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(5_000),
   /** How long a response waits for a credentials function; then 503. Milliseconds, 1 to 2,147,483,647. Default: 2,000. */
   lookupTimeoutMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(2_000),

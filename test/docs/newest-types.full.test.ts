@@ -8,7 +8,7 @@ import { AMBIENT, SOURCES } from './blocks.ts'
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 /** Packages of a block, without those of Node.js. */
-const IMPORTED = /from '((?!node:)[^']+)'/g
+const IMPORTED = /(?:from |import\()'((?!node:)[^']+)'/g
 const INSTALLED = [
   'express',
   'zod',

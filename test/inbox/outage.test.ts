@@ -1,6 +1,7 @@
 /** The store is unavailable, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import {
   memoryStore,
   type Receiver,
@@ -124,6 +125,22 @@ test('answers a callback with 503 only if the spool fails too', async () => {
   putFileAt(folder)
   expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
   expect(errors.map(({ code }) => code)).toContain('spool_failed')
+})
+
+test('answers 204 when the spool opens later than a response waits for the store', async () => {
+  const spool = ownFolder()
+  await (await receiving({ store: memoryStore(), spool })).receiver.close()
+  // Another process writes for long.
+  const other = new DatabaseSync(join(spool, 'local.db'))
+  other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  const { receiver, url } = await receiving({ store: memoryStore(), spool, storeTimeoutMs: 50 })
+  const seen = dispatchedTo(receiver)
+  const answer = post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))
+  const waits = new Promise((resolve) => setTimeout(resolve, 300, 'waits'))
+  expect(await Promise.race([answer, waits])).toBe('waits')
+  other.close()
+  expect((await answer).status).toBe(204)
+  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
 test('an outage lasts as long as the store does not answer, also without an event in the spool', async () => {

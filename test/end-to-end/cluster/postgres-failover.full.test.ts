@@ -68,6 +68,6 @@ for (let failover = 1; failover <= FAILOVERS; failover += 1)
         `postgres, primary ${way}: ${answeredBefore} events answered 204 before, promoted after ` +
           `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms, dispatch resumed ${Math.round(resumedMs)} ms after that; ${summary}`,
       )
-      expectOnly204()
+      await expectOnly204()
     },
   )

@@ -153,6 +153,6 @@ test.skipIf(missing !== undefined).for(cases)(
         `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms${resumed}; ${verdict.summary}`,
     )
     if (waitReplicas > 0) expect(verdict).toMatchObject(NOTHING_WRONG)
-    expectOnly204()
+    await expectOnly204()
   },
 )

@@ -36,7 +36,7 @@ onEachEngine(
     // The settlement of an event may be lost with its connection.
     const { twice: _, ...wrong } = NOTHING_WRONG
     await expectAllHandled(wrong)
-    expectOnly204()
+    await expectOnly204()
     if (RESTARTS > 1)
       for (const instance of cluster.instances)
         context.expect((await instance.ask('report')).codes).toContain('store_outage')

@@ -39,13 +39,16 @@ export async function startUnderLoad(
       expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
     const verdict = judge(cluster.lives, load.record)
     console.log(verdict.summary)
-    // Says why callbacks were refused.
-    if (statuses.has(503)) for (const instance of cluster.instances) console.log((await instance.ask('report')).codes)
     expect(verdict).toMatchObject(wrong)
     return verdict.summary
   }
 
-  const expectOnly204 = (): void => expect([...statuses.keys()]).toEqual([204])
+  /** Every callback was answered 204. A failure shows what the instances reported. */
+  async function expectOnly204(): Promise<void> {
+    const reports = await Promise.all(cluster.instances.map((instance) => instance.ask('report')))
+    const codes = reports.map((report) => report.codes?.join(' ')).join('\n')
+    expect([...statuses.keys()], codes).toEqual([204])
+  }
 
   return { cluster, load, answered, moreAnswers, untilSpoolsAreEmpty, expectAllHandled, expectOnly204 }
 }

@@ -24,7 +24,7 @@ test.each(['throws', 'hangs', 'is late', 'is locked'] as const)(
     await load.stop()
     const { codes } = await instance().ask('report')
     await expectAllHandled()
-    expectOnly204()
+    await expectOnly204()
     expect(codes?.filter((code) => code === 'store_outage')).toHaveLength(1)
   },
 )

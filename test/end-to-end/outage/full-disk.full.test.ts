@@ -33,7 +33,7 @@ onSmallDisk(
     freeSpace()
     await load.stop()
     await expectAllHandled()
-    expectOnly204()
+    await expectOnly204()
   },
 )
 

@@ -17,13 +17,15 @@ const reports = async (instance: Instance, wanted: string): Promise<number> =>
 test('moving the file away and back under load loses nothing', TIMEOUT, async () => {
   const { folder, load, moreAnswers, instance, expectAllHandled, expectOnly204 } = await onSqlite(SETTINGS)
   await moreAnswers()
+  // A slow disk may have caused one already.
+  const before = await reports(instance(), 'store_outage')
   renameSync(folder, `${folder}-away`)
-  await expect.poll(() => reports(instance(), 'store_outage'), POLL).toBe(1)
+  await expect.poll(() => reports(instance(), 'store_outage'), POLL).toBeGreaterThan(before)
   await moreAnswers()
   renameSync(`${folder}-away`, folder)
   await load.stop()
   await expectAllHandled()
-  expectOnly204()
+  await expectOnly204()
 })
 
 test('removing the file for good loses its contents and nothing after that', TIMEOUT, async () => {

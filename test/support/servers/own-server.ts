@@ -89,7 +89,8 @@ export function ownServer(options: {
     async remove() {
       await stop()
       process.off('exit', leave)
-      rmSync(folder, { recursive: true, force: true })
+      // A child of the server, such as one that saves, may still write.
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
     },
   }
 }
