@@ -9,9 +9,10 @@ import { newPlace, POSTGRES_URL, removeSchema } from './stores.ts'
 
 const QUEUE = 'reports'
 
-export async function start({ place = newPlace() }: StartOptions): Promise<Running> {
+export async function start({ place }: StartOptions): Promise<Running> {
   const tally = createTally()
-  const schema = `bench_${place}`
+  const isAlone = place === undefined
+  const schema = `bench_${place ?? newPlace()}`
   const boss = new PgBoss({ connectionString: POSTGRES_URL, schema })
   boss.on('error', console.error)
   await boss.start()
@@ -33,8 +34,9 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
     }),
     tally,
     async settle() {
-      // Counting a table that keeps every job is expensive: count only once the handlers have been called.
-      await untilNone(() => accepted - tally.handled)
+      // Counting a table that keeps every job is expensive: count only once the handlers have been called. With several
+      // processes, another one may have called them.
+      if (isAlone) await untilNone(() => accepted - tally.handled)
       await untilNone(async () => {
         const { rows } = await client.query<{ count: number }>(
           `SELECT count(*)::int AS count FROM ${schema}.job WHERE name = $1 AND state < 'completed'`,

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { DatabaseCpu } from '../database/cpu.ts'
+import { mysqlCpu } from '../database/mysql-cpu.ts'
 import { postgresCpu } from '../database/postgres-cpu.ts'
 import { redisCpu } from '../database/redis-cpu.ts'
 
@@ -33,6 +34,7 @@ export interface StoreEntry {
 }
 
 export const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+export const MYSQL_URL = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306/test'
 export const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
 /** More than any round sends, so that the measured store knows all of it. */
@@ -82,6 +84,26 @@ export const STORES = {
         },
         async close({ remove }) {
           if (remove) await removeSchema(schema)
+        },
+      }
+    },
+  },
+  mysql: {
+    label: 'MySQL',
+    durable: true,
+    server: MYSQL_URL,
+    async durability() {
+      const rows = await onMysql("SHOW VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'version')")
+      return `MySQL: ${rows.map(({ Variable_name: name, Value: value }) => `${String(name)}=${String(value)}`).join(', ')}`
+    },
+    cpu: () => mysqlCpu(MYSQL_URL),
+    async make(place = newPlace()) {
+      const { mysqlStore } = await import('messaging-webhooks/mysql')
+      const prefix = `bench_${place}`
+      return {
+        store: mysqlStore({ uri: MYSQL_URL, prefix }),
+        async close({ remove }) {
+          if (remove) await removeTables(prefix)
         },
       }
     },
@@ -136,6 +158,25 @@ export async function onPostgres(statement: string): Promise<readonly Record<str
   } finally {
     await client.end()
   }
+}
+
+/** Rows of one statement, on a connection of its own. */
+export async function onMysql(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { createConnection } = await import('mysql2/promise')
+  const connection = await createConnection(MYSQL_URL)
+  try {
+    const [rows] = await connection.query(statement)
+    // Rows are objects unless the connection is set to return arrays.
+    return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : []
+  } finally {
+    await connection.end()
+  }
+}
+
+async function removeTables(prefix: string): Promise<void> {
+  const tables = await onMysql(`SELECT table_name AS name FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name LIKE '${prefix.replaceAll('_', '\\_')}\\_%'`)
+  for (const { name } of tables) await onMysql(`DROP TABLE \`${String(name)}\``)
 }
 
 export async function removeSchema(schema: string): Promise<void> {

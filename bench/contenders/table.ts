@@ -142,10 +142,12 @@ export const CONTENDERS = {
   'node-http-memory': ours('node-http', 'memory'),
   'node-http-sqlite': ours('node-http', 'sqlite'),
   'node-http-postgres': ours('node-http', 'postgres'),
+  'node-http-mysql': ours('node-http', 'mysql'),
   'node-http-redis': ours('node-http', 'redis'),
   'express-memory': ours('express', 'memory'),
   'express-sqlite': ours('express', 'sqlite'),
   'express-postgres': ours('express', 'postgres'),
+  'express-mysql': ours('express', 'mysql'),
   'express-redis': ours('express', 'redis'),
 } as const satisfies Readonly<Record<string, Contender>>
 

@@ -1,6 +1,6 @@
 /** What the servers of shared stores count themselves: round trips, bytes of the log, and syncs. */
-import { onMysql, type SharedStore } from '../contenders/shared.ts'
-import { onPostgres, REDIS_URL } from '../contenders/stores.ts'
+import type { SharedStore } from '../contenders/shared.ts'
+import { onMysql, onPostgres, REDIS_URL } from '../contenders/stores.ts'
 
 /** Counts since an arbitrary moment; undefined if the server does not count it. */
 interface Counters {

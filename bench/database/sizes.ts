@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Store } from 'messaging-webhooks'
-import { onMysql, SHARED_STORES, type SharedStore } from '../contenders/shared.ts'
-import { newPlace, onPostgres, REDIS_URL, type StoreEntry } from '../contenders/stores.ts'
+import { SHARED_STORES, type SharedStore } from '../contenders/shared.ts'
+import { newPlace, onMysql, onPostgres, REDIS_URL, type StoreEntry } from '../contenders/stores.ts'
 
 interface TableSize {
   readonly table: number

@@ -1,6 +1,7 @@
 /** The load, in a process of its own: makes reports, signs them for each contender and sends them. */
 import { holdConnections, type Held, type Holding } from './hold.ts'
 import { answerQuestions } from '../processes/asking.ts'
+import { latenciesOf, type Latencies } from './latencies.ts'
 import { makeReports, requestOf, type Report, type ReportsWanted } from './requests.ts'
 import type { SchemeName } from './schemes.ts'
 import { sendAll } from './send.ts'
@@ -28,12 +29,9 @@ export interface Released {
   readonly cutOff: number
 }
 
-export interface LoadResult {
+export interface LoadResult extends Latencies {
   readonly startedAtMs: number
   readonly lastAnswerAtMs: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
   readonly cpuShare: number
 }
 
@@ -63,6 +61,5 @@ answerQuestions(async (asked): Promise<Made | LoadResult | Released> => {
   // Collect the garbage of signing before the clock runs.
   globalThis.gc?.()
   const { latenciesMs, ...sent } = await sendAll(requests, { ...question, ports })
-  const at = (share: number): number => latenciesMs[Math.ceil(latenciesMs.length * share) - 1] ?? NaN
-  return { ...sent, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+  return { ...sent, ...latenciesOf(latenciesMs) }
 })

@@ -4,6 +4,7 @@ import { CONTENDERS } from '../contenders/table.ts'
 import type { Contender, StartOptions } from '../contenders/contender.ts'
 import type { DatabaseCpu } from '../database/cpu.ts'
 import { createDatabases } from '../database/databases.ts'
+import type { Latencies } from '../load/latencies.ts'
 import { startLoad } from '../load/load.ts'
 import type { ReportsWanted } from '../load/requests.ts'
 import type { SchemeName } from '../load/schemes.ts'
@@ -36,15 +37,15 @@ export interface Lane {
 }
 
 /** One lane in one round. */
-export interface Sample {
+export interface Sample extends Latencies {
   /** Time per callback, from the first request to the last answer or the last handler, whichever is later. */
   readonly microseconds: number
   /** CPU time per callback of all server threads; of all servers if there are several. */
   readonly cpuMicroseconds: number
   /** CPU time per callback of the database server; undefined if there is no server or it cannot be read. */
   readonly databaseMicroseconds: number | undefined
-  readonly p50Ms: number
-  readonly p99Ms: number
+  /** The longest pause of the garbage collector in a server's main thread. */
+  readonly longestPauseMs: number
   readonly rssBytes: number
   /** Measured before the round, after a collection. */
   readonly heapBytes: number
@@ -140,7 +141,7 @@ async function runLane(
   // Collect the garbage of earlier lanes before the clock runs.
   const before = await server.settled(counts.handled, { gc: true })
   const databaseBeforeMs = await database?.readMs()
-  const sent = await load.send({
+  const { startedAtMs, lastAnswerAtMs, cpuShare, ...latencies } = await load.send({
     ports: server.ports,
     scheme: lane.scheme ?? scheme,
     expect: lane.expect ?? answers,
@@ -150,18 +151,18 @@ async function runLane(
   if (lane.handled ?? true) counts.handled += callbacks
   const state = await server.settled(counts.handled)
   const databaseAfterMs = await database?.readMs()
-  const lastMs = Math.max(sent.lastAnswerAtMs, state.lastHandledAtMs)
+  const lastMs = Math.max(lastAnswerAtMs, state.lastHandledAtMs)
   return {
-    microseconds: ((lastMs - sent.startedAtMs) * 1_000) / callbacks,
+    microseconds: ((lastMs - startedAtMs) * 1_000) / callbacks,
     cpuMicroseconds: ((state.cpuMs - before.cpuMs) * 1_000) / callbacks,
     databaseMicroseconds:
       databaseBeforeMs === undefined || databaseAfterMs === undefined
         ? undefined
         : ((databaseAfterMs - databaseBeforeMs) * 1_000) / callbacks,
-    p50Ms: sent.p50Ms,
-    p99Ms: sent.p99Ms,
+    ...latencies,
+    longestPauseMs: state.longestPauseMs,
     rssBytes: state.rssBytes,
     heapBytes: before.heapBytes,
-    loadCpuShare: sent.cpuShare,
+    loadCpuShare: cpuShare,
   }
 }

@@ -1,5 +1,8 @@
-/** Does a second process on the same store increase the rate of callbacks, and a third? */
-import { STORES, storesHere, type StoreEntry, type StoreName } from '../contenders/stores.ts'
+/** Does a second process on the same store increase the rate of callbacks, and do four? Beside job queues with as many. */
+import type { Contender } from '../contenders/contender.ts'
+import { SHARED_STORES } from '../contenders/shared.ts'
+import { storesHere, type StoreName } from '../contenders/stores.ts'
+import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
 import { runRounds, type Lane, type Measured, type Sample } from '../measure/rounds.ts'
 import { ANY_CORES } from '../processes/pinned.ts'
 import { DATABASE_NOTE, FIGURES_NOTE, middle } from '../report/format.ts'
@@ -8,18 +11,23 @@ import type { Settings } from '../settings.ts'
 import { besideFirst, dataOf } from './lanes.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
-const PROCESSES = [1, 2, 3] as const
+const PROCESSES = [1, 2, 4] as const
 /** The reports of a message; any of the processes may receive each. */
 const STATUSES = ['queued', 'success'] as const
+const QUEUES: readonly ContenderName[] = ['bullmq', 'pg-boss']
 
 export async function runProcesses(settings: Settings): Promise<Report> {
   const options = roundsOf(settings, { cores: ANY_CORES })
-  const stores = (await storesHere()).filter((store) => isShared(store) && (settings.only?.includes(store) ?? true))
-  const measured = await runRounds(stores.flatMap(lanesOf), options)
-  const of = (store: StoreName): readonly Measured[] =>
-    measured.filter(({ lane }) => lane.contender === `node-http-${store}`)
+  const stores = (await storesHere()).filter((store) => settings.only?.includes(store) ?? true)
+  const contenders = [
+    ...stores.filter((store) => Object.hasOwn(SHARED_STORES, store)).map((store): ContenderName => `express-${store}`),
+    ...QUEUES.filter((queue) => stores.includes(storeOf(queue))),
+  ]
+  const measured = await runRounds(contenders.flatMap(lanesOf), options)
+  const of = (contender: ContenderName): readonly Measured[] =>
+    measured.filter(({ lane }) => lane.contender === contender)
   return {
-    title: 'Receiver processes on one store',
+    title: 'Processes on one store',
     notes: [
       describeRounds(options),
       'Each message has two reports; every callback goes to one of the processes at random. Handlers are counted over all of them.',
@@ -28,28 +36,31 @@ export async function runProcesses(settings: Settings): Promise<Report> {
       FIGURES_NOTE,
       DATABASE_NOTE,
     ],
-    tables: stores.flatMap((store) => [besideFirst(STORES[store].label, of(store)), ratesTable(store, of(store))]),
+    tables: contenders.flatMap((contender) => [
+      besideFirst(CONTENDERS[contender].label, of(contender)),
+      ratesTable(contender, of(contender)),
+    ]),
     data: dataOf(measured),
   }
 }
 
-function isShared(store: StoreName): boolean {
-  const { server }: StoreEntry = STORES[store]
-  return server !== undefined
+function storeOf(contender: ContenderName): StoreName {
+  const { store = 'memory' }: Contender = CONTENDERS[contender]
+  return store
 }
 
-function lanesOf(store: StoreName): readonly Lane[] {
+function lanesOf(contender: ContenderName): readonly Lane[] {
   return PROCESSES.map((processes) => ({
     label: processes === 1 ? '1 process' : `${processes} processes`,
-    contender: `node-http-${store}`,
+    contender,
     processes,
     reports: { statuses: STATUSES },
   }))
 }
 
-function ratesTable(store: StoreName, measured: readonly Measured[]): Table {
+function ratesTable(contender: ContenderName, measured: readonly Measured[]): Table {
   return {
-    head: [STORES[store].label, 'a second', 'cores busy'],
+    head: [CONTENDERS[contender].label, 'a second', 'cores busy'],
     rows: measured.map(({ lane, samples }) => [
       lane.label,
       (1e6 / middle(samples, ({ microseconds }) => microseconds)).toFixed(0),

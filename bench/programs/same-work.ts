@@ -23,23 +23,26 @@ interface Work {
 }
 
 const WORK: readonly Work[] = [
-  { store: 'redis', own: 'express-redis', others: [{ contender: 'bullmq', target: 2 }] },
+  { store: 'redis', own: 'express-redis', others: [{ contender: 'bullmq', target: 1.3 }] },
   {
     store: 'postgres',
     own: 'express-postgres',
     others: [
-      { contender: 'pg-boss', target: 3 },
-      { contender: 'graphile-worker', target: 3 },
+      { contender: 'pg-boss', target: 3.5 },
+      { contender: 'graphile-worker', target: 5 },
     ],
   },
   { store: 'sqlite', own: 'express-sqlite', others: [{ contender: 'sqlite-by-hand', target: 5 }] },
 ]
 
+/** The part of the work that all share: it verifies in Express, answers, and keeps nothing. */
+const SHARED: ContenderName = 'express-by-hand'
+
 export async function runSameWork(settings: Settings): Promise<Report> {
   const options = roundsOf(settings)
   const here = await storesHere()
   const works = WORK.filter(({ store }) => here.includes(store) && (settings.only?.includes(store) ?? true))
-  const names = works.flatMap(({ own, others }) => [own, ...others.map(({ contender }) => contender)])
+  const names = [SHARED, ...works.flatMap(({ own, others }) => [own, ...others.map(({ contender }) => contender)])]
   const measured = await runRounds(
     names.map((contender) => ({ label: CONTENDERS[contender].label, contender })),
     options,
@@ -53,6 +56,7 @@ export async function runSameWork(settings: Settings): Promise<Report> {
       'All in Express 5, one process; every callback is stored before its 204.',
       'Ratios: cost of the other tool divided by cost of this receiver; above 1, this receiver is faster or cheaper.',
       'ours by rate: callbacks a second until the last handler ran; by CPU, by DB: the CPU time of the server’s process, of the database server.',
+      `own part: by CPU without what “${CONTENDERS[SHARED].label}” costs in the same round, which verifies and keeps nothing.`,
       `On the disk: ${(await durabilities(works)).join('; ')}.`,
       ...names.flatMap(settingsNote),
       FIGURES_NOTE,
@@ -63,7 +67,7 @@ export async function runSameWork(settings: Settings): Promise<Report> {
       [{ contender: own, target: 1 }, ...others].map(({ contender, target }) => ({
         contender,
         target,
-        ...ratiosOf(samplesOf(own), samplesOf(contender)),
+        ...ratiosOf(samplesOf(own), samplesOf(contender), samplesOf(SHARED)),
         samples: samplesOf(contender),
       })),
     ),
@@ -99,16 +103,18 @@ function workTable(
       'ours by rate',
       'target',
       'by CPU',
+      'own part',
       ...(withDatabase ? ['by DB'] : []),
       ...figures.head,
     ],
     rows: rows.map(({ contender, target }) => {
-      const { rate, cpu, database } = ratiosOf(samplesOf(own), samplesOf(contender))
+      const { rate, cpu, part, database } = ratiosOf(samplesOf(own), samplesOf(contender), samplesOf(SHARED))
       return [
         CONTENDERS[contender].label,
         ratio(rate),
-        target?.toFixed(0) ?? '',
+        target?.toFixed(1) ?? '',
         ratio(cpu),
+        ratio(part),
         ...(withDatabase ? [ratio(database)] : []),
         ...figures.of(samplesOf(contender)),
       ]
@@ -120,11 +126,18 @@ function workTable(
 function ratiosOf(
   own: readonly Sample[],
   other: readonly Sample[],
-): { readonly rate: Spread; readonly cpu: Spread; readonly database: Spread } {
+  shared: readonly Sample[],
+): { readonly rate: Spread; readonly cpu: Spread; readonly part: Spread; readonly database: Spread } {
   const of = (figure: (sample: Sample) => number): Spread => ratioOf(other.map(figure), own.map(figure))
   return {
     rate: of((sample) => sample.microseconds),
     cpu: of((sample) => sample.cpuMicroseconds),
+    part: ratioOf(partsOf(other, shared), partsOf(own, shared)),
     database: of((sample) => sample.databaseMicroseconds ?? NaN),
   }
+}
+
+/** The CPU time of each round beyond that of the shared part in the same round. */
+function partsOf(samples: readonly Sample[], shared: readonly Sample[]): readonly number[] {
+  return samples.map(({ cpuMicroseconds }, round) => cpuMicroseconds - (shared[round]?.cpuMicroseconds ?? NaN))
 }

@@ -5,9 +5,9 @@ import { runConnections } from './connections.ts'
 import { runDispatch } from './dispatch.ts'
 import { runDuplicates } from './duplicates.ts'
 import { runForged } from './forged.ts'
-import { runHalfLoad } from './half-load.ts'
 import { runHandlers } from './handlers.ts'
 import { runKnown } from './known.ts'
+import { runLatency } from './latency.ts'
 import { runMicro } from './micro.ts'
 import { runPeers } from './peers.ts'
 import { runProcesses } from './processes.ts'
@@ -23,9 +23,9 @@ export const PROGRAMS = {
   peers: { what: 'Every contender compared with the minimum cost of verified work.', run: runPeers },
   duplicates: { what: 'Duplicate callbacks, in every store.', run: runDuplicates },
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },
-  'half-load': { what: 'How long an answer takes at half load, in every store.', run: runHalfLoad },
+  latency: { what: 'How long an answer takes at full load and at half of it, in every store.', run: runLatency },
   known: { what: 'Cost against the number of messages known, and memory for each.', run: runKnown },
-  processes: { what: 'One to three receiver processes on one Postgres or Redis.', run: runProcesses },
+  processes: { what: 'One, two and four processes on one store, beside BullMQ and pg-boss.', run: runProcesses },
   dispatch: { what: 'How fast the receiver dispatches a backlog, from every store.', run: runDispatch },
   'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
   connections: { what: 'Cost against the number of connections.', run: runConnections },

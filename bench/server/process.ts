@@ -1,5 +1,6 @@
 /** A server in a process of its own: one contender, with no other contender in its memory or compiled code. */
 import { once } from 'node:events'
+import { PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
 import type { StartOptions } from '../contenders/contender.ts'
@@ -33,6 +34,8 @@ export interface ServerState {
   readonly heapBytes: number
   /** Memory outside the heap. */
   readonly bufferBytes: number
+  /** The longest pause of the garbage collector in the main thread since the last forced collection. */
+  readonly longestPauseMs: number
 }
 
 export interface Closed {
@@ -47,6 +50,12 @@ const [name = '', options = '{}'] = process.argv.slice(2)
 const contender = CONTENDERS[name as ContenderName]
 const running = await contender.start(JSON.parse(options) as StartOptions)
 const { server, tally } = running
+
+let longestPauseMs = 0
+const pauses = new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) longestPauseMs = Math.max(longestPauseMs, duration)
+})
+pauses.observe({ entryTypes: ['gc'] })
 
 answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed> => {
   // Only `server.ts` asks questions.
@@ -74,6 +83,7 @@ answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed>
   if (question.gc) {
     globalThis.gc?.()
     await sleep(process.memoryUsage().heapUsed / SWEPT_BYTES_A_MS)
+    longestPauseMs = 0
   }
   return state()
 })
@@ -88,5 +98,6 @@ function state(): ServerState {
     rssBytes: rss,
     heapBytes: heapUsed,
     bufferBytes: arrayBuffers,
+    longestPauseMs,
   }
 }

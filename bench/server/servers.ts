@@ -51,5 +51,6 @@ function sumOf(states: readonly ServerState[]): ServerState {
     rssBytes: sum(({ rssBytes }) => rssBytes),
     heapBytes: sum(({ heapBytes }) => heapBytes),
     bufferBytes: sum(({ bufferBytes }) => bufferBytes),
+    longestPauseMs: Math.max(...states.map((state) => state.longestPauseMs)),
   }
 }
