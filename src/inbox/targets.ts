@@ -61,16 +61,29 @@ export function createTargets<X extends object>(store: Store<X>, options: Target
     }
   }
 
+  async function openStore(): Promise<MessageStore<X>> {
+    return store.open({
+      ...options.host,
+      nowMs: () => clock.now(),
+      elapsedMs: options.elapsedMs,
+      onWork,
+      report,
+    })
+  }
+
   async function openBoth(): Promise<MessageStore<X>> {
+    // At the same time as the spool, because each may start a thread.
+    const openingStore = openStore()
+    // It may fail while the spool is still opening.
+    openingStore.catch(() => {})
     try {
       if (localFile !== undefined) await openSpoolOnce(localFile)
-      const opened = await store.open({
-        ...options.host,
-        nowMs: () => clock.now(),
-        elapsedMs: options.elapsedMs,
-        onWork,
-        report,
-      })
+    } catch (error) {
+      openingStore.then((opened) => opened.close()).catch(() => {})
+      throw asOurs(error, 'store_failed')
+    }
+    try {
+      const opened = await openingStore
       targets.store = opened
       pruning.begin(opened)
       return opened

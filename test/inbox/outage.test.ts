@@ -143,6 +143,21 @@ test('answers 204 when the spool opens later than a response waits for the store
   await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
+test('closes the store again if the spool cannot be used', async () => {
+  let closed = 0
+  const store = storeAround(memoryStore(), {}, (open) => ({
+    async close() {
+      closed += 1
+      await open.close()
+    },
+  }))
+  const folder = ownFolder()
+  putFileAt(folder)
+  const { receiver } = await receiving({ store, spool: folder })
+  await expect(receiver.start()).rejects.toMatchObject({ code: 'spool_unusable' })
+  await expect.poll(() => closed, { timeout: 30_000 }).toBe(1)
+})
+
 test('an outage lasts as long as the store does not answer, also without an event in the spool', async () => {
   let isHere = true
   // As a store behind a network: with no commands, it has nothing to ask for.
