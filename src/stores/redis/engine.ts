@@ -8,7 +8,7 @@ import type { Partition, Partitions } from './partitions.ts'
 import { bytes, bytesOrNone, integer, list } from './replies.ts'
 import type { Scripted } from './scripted.ts'
 import { compareAndSet, readWaited } from './scripts.ts'
-import type { Command } from './writing.ts'
+import { gathered, type Command } from './writing.ts'
 
 export interface Engine {
   readonly redis: Scripted
@@ -23,38 +23,59 @@ export interface Conditional {
   readonly key: string
   /** Empty if the key must not exist. Latin-1, because a corrupt key may contain anything. */
   readonly expected: string
-  readonly commands: readonly Command[]
+  /** Run at once, in order. */
+  readonly first?: readonly Command[]
+  /** Run after these, in the order of `gathered`. */
+  readonly writes: readonly Command[]
 }
+
+const NONE: readonly never[] = []
 
 /** With full memory, Redis refuses the first write of a script, and no later one. It allows this one. */
 const FITS: Command = ['UNLINK', 'none']
 /** `WAIT` knows only the writes of its own connection. */
 const WAITED: Command = ['SET', 'waited', '', 'PX', '1000']
 
+interface RunOptions {
+  readonly asOfMs?: number | undefined
+  /** Allow the write although memory is full. */
+  readonly fits: boolean
+}
+
 /**
  * Runs the commands of each change with the expected version of its key, all of a change or none. Returns the server's time and
  * the versions found: none, and nothing was run, if the server's time is not `asOfMs`.
  */
 export async function runIf(
+  engine: Engine,
+  partition: Partition,
+  conditionals: readonly Conditional[],
+  options: RunOptions,
+): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
+  const { nowMs, found } = await runIfAll(engine, partition, conditionals, options)
+  const isExpected = (at: number): boolean => found[at] === conditionals[at]?.expected
+  const others = conditionals.filter((_, at) => isExpected(at))
+  if (others.length === 0 || others.length === conditionals.length) return { nowMs, found }
+  // One that was changed meanwhile has stopped all.
+  const again = await runIf(engine, partition, others, options)
+  const versions = again.found.values()
+  return { ...again, found: found.map((version, at) => (isExpected(at) ? (versions.next().value ?? '') : version)) }
+}
+
+/** Runs the commands of all changes, or none. */
+async function runIfAll(
   { redis, times }: Engine,
   { base, index }: Partition,
   conditionals: readonly Conditional[],
-  options: {
-    readonly asOfMs?: number | undefined
-    /** Allow the write although memory is full. */
-    readonly fits: boolean
-  },
+  { asOfMs, fits }: RunOptions,
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
-  const { asOfMs, fits } = options
   const serverAsOfMs = asOfMs === undefined ? undefined : times.toServer(index, asOfMs)
-  const isWrite = conditionals.some(({ commands }) => commands.length > 0)
-  const replicas = isWrite ? redis.replicas : undefined
-  const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs)]
-  addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED])])
-  for (const { expected, commands } of conditionals) {
-    args.push(Buffer.from(expected, 'latin1'))
-    addCommands(args, commands)
-  }
+  const commands = gathered(conditionals)
+  const replicas = commands.length > 0 ? redis.replicas : undefined
+  const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs), 0]
+  args[1] = addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED])])
+  for (const { expected } of conditionals) args.push(Buffer.from(expected, 'latin1'))
+  addCommands(args, commands)
   const [firstKey = '', ...otherKeys] = conditionals.map(({ key }) => base + key)
   const sentMs = monotonicMs()
   const [now, ...found] = list(
@@ -68,14 +89,15 @@ export async function runIf(
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 
-/** Adds the number of values of all commands, then each command with the number of its values. */
-function addCommands(args: (string | Buffer | number)[], commands: readonly Command[]): void {
-  args.push(commands.reduce((sum, command) => sum + command.length + 1, 0))
+/** Adds each command with the number of its values. Returns the number of values added. */
+function addCommands(args: (string | Buffer | number)[], commands: readonly Command[]): number {
+  const before = args.length
   for (const command of commands) args.push(command.length, ...command)
+  return args.length - before
 }
 
 export async function readTime(engine: Engine, partition: Partition): Promise<number> {
-  const nothing = { key: 'none', expected: 'none', commands: [] }
+  const nothing = { key: 'none', expected: 'none', writes: NONE }
   return (await runIf(engine, partition, [nothing], { fits: true })).nowMs
 }
 

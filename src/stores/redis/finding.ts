@@ -76,8 +76,8 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
 
   /** Removes a record without waiting events from the queues. Otherwise it would be found forever, and counted. */
   async function unqueue(key: string, expected: string): Promise<void> {
-    const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
-    const unqueued = { key: recordKey(key), expected, commands }
+    const writes = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
+    const unqueued = { key: recordKey(key), expected, writes }
     await runIf(engine, partitions.of(key), [unqueued], { fits: true })
   }
 

@@ -32,11 +32,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 export const VERSION_LENGTH = 12
 
 /**
- * Runs some commands, then for each change its commands if the record has the expected version. KEYS: the records.
- * ARGV: the caller's estimate of the server's time, or empty; the number of values of the first commands, and these; then for
- * each change the expected version (empty: no record), the number of values of its commands, and these. A command is the number
- * of its values, its name, its key without the prefix, and its arguments. Returns the server's time, and the version found for
- * each change. Writes nothing if the times differ too much.
+ * Runs some commands, then others if each record has the expected version. KEYS: the records, each once. ARGV: the caller's
+ * estimate of the server's time, or empty; the number of values of the first commands, and these; the expected version of each
+ * record (empty: no record); the other commands. A command is the number of its values, its name, its key without the prefix,
+ * and its arguments; `MSET` has several keys. Returns the server's time, and the versions found. Writes nothing if the times
+ * differ too much.
  */
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
@@ -48,24 +48,33 @@ local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber,
 local function run(at, ends)
   while at < ends do
     local last = at + tonumber(ARGV[at])
-    local reply = pcall(ARGV[at + 1], base .. ARGV[at + 2], unpack(ARGV, at + 3, last))
+    local name, reply = ARGV[at + 1]
+    if name == 'MSET' then
+      local texts = {}
+      for place = at + 2, last, 2 do
+        texts[#texts + 1] = base .. ARGV[place]
+        texts[#texts + 1] = ARGV[place + 1]
+      end
+      reply = pcall(name, unpack(texts))
+    else
+      reply = pcall(name, base .. ARGV[at + 2], unpack(ARGV, at + 3, last))
+    end
     if type(reply) == 'table' and reply.err then return reply end
     at = last + 1
   end
 end
-local ends = 3 + tonumber(ARGV[2])
-local failed = run(3, ends)
+local versions = 2 + tonumber(ARGV[2])
+local failed = run(3, versions + 1)
+local areExpected = true
 for place = 1, #KEYS do
-  if failed then return failed end
   -- Texts, because Redis would convert numbers.
   local found = pcall('GETRANGE', KEYS[place], '0', '${VERSION_LENGTH - 1}')
   -- A key that does not hold text counts as missing.
   if type(found) == 'table' then found = '' end
-  local starts = ends + 2
-  ends = starts + tonumber(ARGV[starts - 1])
-  if found == ARGV[starts - 2] then failed = run(starts, ends) end
+  if found ~= ARGV[versions + place] then areExpected = false end
   answer[place + 1] = found
 end
+if areExpected and not failed then failed = run(versions + #KEYS + 1, #ARGV + 1) end
 return failed or answer
 `)
 

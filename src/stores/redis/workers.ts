@@ -26,8 +26,8 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, par
       },
       async write(liveness, expected = '') {
         const version = randomBytes((VERSION_LENGTH * 3) / 4).toString('base64url')
-        const commands = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
-        const { found } = await runIf(engine, partition, [{ key: WORKERS, expected, commands }], { fits: true })
+        const writes = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
+        const { found } = await runIf(engine, partition, [{ key: WORKERS, expected, writes }], { fits: true })
         return found[0] === expected || found[0] === version
       },
     },

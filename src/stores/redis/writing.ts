@@ -1,4 +1,4 @@
-/** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
+/** The Redis commands for a change of a record, if it has the expected version. */
 import type { EventPlace, VersionedChange } from '../engine.ts'
 import { encodeRecord } from '../codec.ts'
 import type { Retention } from '../../messages/commands.ts'
@@ -18,10 +18,10 @@ export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
 const memberOf = (key: string, id: string): string => `${key}:${id}`
 
 /** `nowMs`: when the record begins, if the change creates it. */
-export function commandsOf(change: VersionedChange, { payloadMs }: Retention, nowMs: number): readonly Command[] {
+export function commandsOf(change: VersionedChange, { payloadMs }: Retention, nowMs: number) {
   const { key, version, before, after } = change
   const begins = before === undefined && after !== null
-  const beside = [
+  const commands = [
     ...(begins ? ([['ZADD', 'records', String(Math.floor(nowMs)), key]] as const) : NONE),
     ...storedCommands(change),
     ...sendCommands(change),
@@ -29,17 +29,68 @@ export function commandsOf(change: VersionedChange, { payloadMs }: Retention, no
     ...behindCommands(change),
     ...payloadCommands(change, payloadMs > 0),
   ]
-  if (after === null) return [...beside, ['ZREM', 'records', key], ['UNLINK', recordKey(key)]]
-  // A refused command ends the script, so index entries are written before the record and removed after it.
-  const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
+  const ofRecord: readonly Command[] =
+    after === null
+      ? [
+          ['ZREM', 'records', key],
+          ['UNLINK', recordKey(key)],
+        ]
+      : [['SET', recordKey(key), version + encodeRecord(after)]]
+  return {
+    first: commands.filter(([name]) => name === 'SADD' || name === 'HSET'),
+    writes: [...commands.filter(([name]) => name !== 'SADD' && name !== 'HSET'), ...ofRecord],
+  }
+}
+
+/** The values of one command: more than Lua passes to a call are several commands. */
+const MAX_VALUES = 1_000
+
+/**
+ * The commands of several changes. Those of one kind on one set are one, because a call costs as much as its work for several
+ * members. A refused command ends the script, so index entries are written before the records and removed after them.
+ */
+export function gathered(
+  changes: readonly { readonly first?: readonly Command[]; readonly writes: readonly Command[] }[],
+): readonly Command[] {
+  const first: Command[] = []
+  const texts: (readonly [key: string, ...value: RedisArgument[]])[] = []
+  const later: Command[] = []
+  const [added, removed] = [new Map<string, RedisArgument[]>(), new Map<string, RedisArgument[]>()]
+  for (const change of changes) {
+    first.push(...(change.first ?? NONE))
+    for (const command of change.writes) {
+      const [name, key, ...rest] = command
+      if (name === 'SET') texts.push([key, ...rest])
+      else if (name === 'ZADD') listIn(added, key).push(...rest)
+      else if (name === 'ZREM') listIn(removed, key).push(...rest)
+      else later.push(command)
+    }
+  }
   return [
-    ...beside.filter((command) => !isRemoval(command)),
-    ['SET', recordKey(key), version + encodeRecord(after)],
-    ...beside.filter(isRemoval),
+    ...first,
+    ...onSets('ZADD', added),
+    ...inParts(texts).flatMap(([one, ...others]): readonly Command[] =>
+      one === undefined ? NONE : [['MSET', ...one, ...others.flat()]],
+    ),
+    ...onSets('ZREM', removed),
+    ...later,
   ]
 }
 
-const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
+function listIn(lists: Map<string, RedisArgument[]>, key: string): RedisArgument[] {
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
+}
+
+function onSets(name: string, sets: ReadonlyMap<string, readonly RedisArgument[]>): readonly Command[] {
+  return [...sets].flatMap(([set, values]) => inParts(values).map((some): Command => [name, set, ...some]))
+}
+
+function inParts<T>(values: readonly T[]): readonly (readonly T[])[] {
+  const count = Math.ceil(values.length / MAX_VALUES)
+  return Array.from({ length: count }, (_, at) => values.slice(at * MAX_VALUES, (at + 1) * MAX_VALUES))
+}
 
 /** A member of the set `events`. The id comes first: pages of events are ordered by time, then by id. */
 const eventMember = (key: string, id: string): string => `${id}:${key}`

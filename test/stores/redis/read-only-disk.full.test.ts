@@ -80,7 +80,10 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'a disk that is read-o
         await mountWritable()
         await server.start()
         await expect.poll(() => send('after'), POLL).toBe(204)
-        await expect.poll(() => runs, POLL).toEqual(['before', 'after'])
+        await expect.poll(() => runs, POLL).toContain('after')
+        // A write that was answered 503 may arrive late, once.
+        expect(runs.filter((messageId) => messageId !== 'meanwhile').toSorted()).toEqual(['after', 'before'])
+        expect(runs.length).toBeLessThan(4)
       },
     )
   })
