@@ -61,12 +61,12 @@ test('the README is short enough to read in a few minutes', () => {
 })
 
 describe('the hazards', () => {
-  /** Each numbered hazard, with the tests that its section links. A row has one number or several, as in `3, 14-17`. */
+  /** Each numbered hazard, with the tests that its section links. A line has one number or several, as in `3, 14-17`. */
   const hazards = readProjectFile('docs/hazards.md')
     .split(/^##+ /m)
     .flatMap((section) => {
       const files = [...section.matchAll(/\]\(\.\.\/(test\/hazards\/[\w.-]+)\)/g)].map(([, file = '']) => file)
-      return [...section.matchAll(/^\| (\d[\d, -]*?) +\|/gm)]
+      return [...section.matchAll(/^- \*\*(\d[\d, -]*)\*\* /gm)]
         .flatMap(([, cell = '']) => numbersIn(cell))
         .map((number) => ({ number, files }))
     })
