@@ -1,6 +1,5 @@
 /** The tables about the emulator, as its constants and the comments of its types make them. */
 import {
-  CONTROL_ROUTES,
   DEFAULT_NETWORK,
   FAULT_NAMES,
   FAULTS,
@@ -66,17 +65,6 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
     under: 'faults-of-answers',
     header: ['Fault of an answer', 'What', 'The send is made'],
     rows: SEND_FAULT_NAMES.map((name) => [code(name), SEND_FAULTS[name].what, SEND_FAULTS[name].made]),
-  },
-  {
-    page: PAGE,
-    under: 'control-api',
-    header: ['Token', 'Routes'],
-    rows: [false, true].map((needed) => [
-      needed ? 'always' : 'from other machines',
-      names(
-        CONTROL_ROUTES.filter(({ needsToken }) => needsToken === needed).map(({ method, path }) => `${method} ${path}`),
-      ),
-    ]),
   },
 ]
 

@@ -44,6 +44,14 @@ export interface GeneratedList {
 }
 
 const NONE = '–'
+/** What the page of errors says once, for all of them or above a list. */
+const SAID_ONCE = [
+  '`cause` is the error.',
+  'Nothing was sent.',
+  'The callback is in quarantine and is verified again automatically.',
+] as const
+/** The longest advice that is repeated. */
+const MAX_REPEATED_LENGTH = 40
 /** A flag of more commands than this is shown once. */
 const MAX_COMMANDS = 3
 
@@ -100,13 +108,12 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/statuses.md',
     under: 'status-codes',
-    header: ['Code', 'Word', 'Event', 'Failure', 'Send again'],
+    header: ['Code', 'Word', 'Event', 'Failure'],
     rows: STATUS_CODES.map(({ code: number, word, type, failure }) => [
       String(number),
       code(word),
       code(type),
       failure?.kind ?? NONE,
-      failure === undefined ? NONE : failure.resend ? 'yes' : 'no',
     ]),
   },
   {
@@ -185,7 +192,7 @@ export const GENERATED_LISTS: readonly GeneratedList[] = [
   {
     page: 'docs/reference/events.md',
     under: 'unrecognized',
-    items: Object.entries(PROBLEMS).map(([name, texts]) => `- ${anchored(name)}: ${texts.join(' ')}`),
+    items: explained(PROBLEMS),
   },
   {
     page: 'docs/reference/log.md',
@@ -235,8 +242,20 @@ function errorLists(): GeneratedList[] {
   }).map(([under, codes]) => ({
     page: 'docs/reference/errors.md',
     under,
-    items: Object.entries<readonly string[]>(codes).map(([name, texts]) => `- ${anchored(name)}: ${texts.join(' ')}`),
+    items: explained(codes),
   }))
+}
+
+/** An item for each code: what happened, and what to do, unless an earlier item or the page says the latter already. */
+function explained(codes: Readonly<Record<string, readonly [happened: string, todo: string]>>): string[] {
+  const first = new Map<string, string>()
+  return Object.entries(codes).map(([name, [happened, todo]]) => {
+    const earlier = first.get(todo) ?? name
+    first.set(todo, earlier)
+    const isRepeated = earlier !== name && todo.length > MAX_REPEATED_LENGTH
+    const text = `${happened} ${isRepeated ? `See ${code(earlier)}.` : todo}`
+    return `- ${anchored(name)}: ${SAID_ONCE.reduce((left, said) => left.replace(` ${said}`, ''), text)}`
+  })
 }
 
 /** As in a query. */
