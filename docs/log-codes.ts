@@ -4,7 +4,7 @@ export const LOG_CODES = {
   spool_emptied: ['info', '`fromSpool` events that an earlier process spooled are in the store.'],
   unrecognized_unhandled: [
     'warn',
-    'A callback could not be read, and `unrecognized` has no handler. The line has its `problem`, id and likely cause.',
+    'A callback could not be read, and `unrecognized` has no handler.',
   ],
   event_unhandled: ['warn', 'An event was settled without a handler for its type. Logged once per type.'],
   no_spool: [

@@ -3,11 +3,11 @@
  *
  * - callback: one POST of the messaging service; contract, service.md#events.
  * - event: the meaning of a verified callback; handlers receive events.
- * - message: what an app sent to one recipient, known by the service's `messageId`. Its reports belong together.
+ * - message: what an app sent to one recipient, known by the service's `messageId`.
  * - report: an event about one outbound message (queued, sent, delivered, read, failed).
- * - status: the service's, a carrier's or a chat-app's word for what happened to a message; normalised to a type of report.
+ * - status: the service's, a carrier's or a chat-app's word for what happened to a message.
  * - proof: evidence that the service sent a callback: the authKey, the signature, or both.
- * - refused: without a valid proof, answered 401, and kept in the quarantine if it looks like a callback.
+ * - refused: without a valid proof, answered 401, and kept in the quarantine.
  * - quarantine: refused requests, kept to be verified again when the credentials are right.
  * - identity: the idempotency key; two callbacks with the same identity are the same event. It is the event's `id`.
  * - duplicate: a callback with a known identity; answered 204, and not dispatched again.
@@ -17,7 +17,7 @@
  * - record: all that a store keeps about one message, beside the payloads of its events.
  * - payload: the masked body of an event, and what was read from it.
  * - spool: a file on this machine's disk that holds callbacks while the store is unavailable.
- * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
+ * - gap: an earlier chat-app state has not arrived, while a later one has, which waits.
  * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is not final,
  *   because the service sends that message again.
  * - expected: a sent message without a final report.
@@ -40,7 +40,7 @@
  * - retention: how long settled events, dead letters and identities are kept.
  * - erasure: removing what may identify a person. Identities remain.
  * - drain: to wait until nothing is left to dispatch.
- * - journal: the emulator's record of everything it received and sent. A log is a file that a process appends to.
+ * - journal: the emulator's record of everything it received and sent.
  *
  * Names and types only; no logic.
  */

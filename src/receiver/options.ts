@@ -41,7 +41,7 @@ const retry = {
   /** Upper limit of the first delay, which doubles, with full jitter. Milliseconds, 0 to 2,147,483,647. Default: 1,000. */
   initialDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(1_000),
   /**
-   * Upper limit of all delays. With the defaults, retries last an hour and a half on average, at most three and a quarter hours.
+   * Upper limit of all delays. With the defaults, retries last an hour and a half on average.
    * Milliseconds, 0 to 2,147,483,647. Default: 3,600,000.
    */
   maxDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(3_600_000),
@@ -138,15 +138,13 @@ export const receiverOptions = {
    */
   readReport: functionOf<ReadUsersReport>('(payload, kind) => report | undefined').optional(),
   /**
-   * Your own identity of a callback, or undefined. Default: by message, status and time; otherwise by the body, and without id
-   * and time also by its signature, or else by its arrival.
+   * Your own identity of a callback, or undefined. Default: by message, status and time; otherwise by the body.
    */
   dedupeKey: functionOf<(callback: DedupeKeyInput) => string | undefined>(
     '(callback) => string | undefined',
   ).optional(),
   /**
-   * Returns the trace of a request, which is passed to subscribers of the event's attempts. `openTelemetry()` sets it. Default:
-   * none.
+   * Returns the trace of a request. `openTelemetry()` sets it. Default: none.
    */
   traceContext: functionOf<() => TraceContext | undefined>('() => { traceparent, tracestate? } | undefined').optional(),
   /**

@@ -127,7 +127,7 @@ test('the default duration of retries matches the table', () => {
   for (let attempt = 1; attempt < attempts; attempt += 1)
     ceilings += Math.min(maxDelayMs, initialDelayMs * 2 ** (attempt - 1))
   const hours = ceilings / 3_600_000
-  // “an hour and a half on average, at most three and a quarter hours”
+  // “an hour and a half on average”
   expect(hours / 2).toBeCloseTo(1.5, 0)
   expect(hours).toBeGreaterThan(3)
   expect(hours).toBeLessThanOrEqual(3.25)
