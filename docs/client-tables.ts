@@ -36,9 +36,9 @@ export const CLIENT_TABLES: readonly GeneratedTable[] = TABLES.map(([under, firs
   under,
   header: [first, 'What'],
   rows: types.flatMap(([file, name, group]) =>
-    summariesOf(`src/client/${file}.ts`, name).map(([member = '', what = '']) => [
-      group === undefined ? member : member.replace('`', `\`${group}.`),
-      what,
-    ]),
+    summariesOf(`src/client/${file}.ts`, name)
+      // A group is its options.
+      .filter(([member]) => !types.some(([, , other]) => member === `\`${String(other)}\``))
+      .map(([member = '', what = '']) => [group === undefined ? member : member.replace('`', `\`${group}.`), what]),
   ),
 }))

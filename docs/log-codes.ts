@@ -2,10 +2,7 @@
 export const LOG_CODES = {
   store_back: ['warn', 'The store is back after `unavailableMs`; `fromSpool` events left the spool.'],
   spool_emptied: ['info', '`fromSpool` events that an earlier process spooled are in the store.'],
-  unrecognized_unhandled: [
-    'warn',
-    'A callback could not be read, and `unrecognized` has no handler.',
-  ],
+  unrecognized_unhandled: ['warn', 'A callback could not be read, and `unrecognized` has no handler.'],
   event_unhandled: ['warn', 'An event was settled without a handler for its type. Logged once per type.'],
   no_spool: [
     'warn',

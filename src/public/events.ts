@@ -17,14 +17,13 @@
  * - record: all that a store keeps about one message, beside the payloads of its events.
  * - payload: the masked body of an event, and what was read from it.
  * - spool: a file on this machine's disk that holds callbacks while the store is unavailable.
- * - gap: an earlier chat-app state has not arrived, while a later one has, which waits.
- * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is not final,
- *   because the service sends that message again.
+ * - gap: an earlier chat-app state has not arrived, while a later one has, which waits (the reorder wait).
+ * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is
+ *   not final.
  * - expected: a sent message without a final report.
  * - overdue: expected for longer than allowed.
  * - pending send: a send that was recorded before its request. It becomes unknown if no outcome is recorded in time.
  * - late: a report older than a dispatched report of the same message.
- * - due: an event whose wait or back-off is over.
  * - dispatched: given to handlers for the first time.
  * - attempt: one run of the handlers of an event.
  * - in flight: leased to this process, with handlers running or about to run.
@@ -35,7 +34,6 @@
  * - replay: a dead letter is due again, because someone asked for it.
  * - lease: the right to run the handlers of one message until a given time.
  * - token: the fencing token of a lease. It grows with each lease of a message, and only the last one settles.
- * - release: to give back a lease, a lock, a connection or capacity.
  * - worker: a process that has a shared store open. It sends heartbeats; when they stop, its leases end early.
  * - retention: how long settled events, dead letters and identities are kept.
  * - erasure: removing what may identify a person. Identities remain.
