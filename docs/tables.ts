@@ -24,7 +24,6 @@ import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
 import { keysOf } from '../src/runtime/values.ts'
 import { OPTIONS, shownType, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
-import { VECTOR_TABLES } from './vector-tables.ts'
 
 export interface GeneratedTable {
   /** From the project's root. */
@@ -183,7 +182,6 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   },
   ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
-  ...VECTOR_TABLES,
 ]
 
 export const GENERATED_LISTS: readonly GeneratedList[] = [

@@ -33,8 +33,8 @@ const STAGES: readonly Stage[] = [
   },
   {
     title: 'Handler',
-    does: 'runs until it succeeds',
-    otherwise: ['throws: runs again;', 'after 15 attempts:', 'dead letter, to replay'],
+    does: 'runs your code',
+    otherwise: ['throws: runs again,', 'up to 15 attempts; then', 'dead letter, to replay'],
   },
 ]
 

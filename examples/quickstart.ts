@@ -3,9 +3,11 @@ import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 const { AUTH_KEY, SIGNING_SECRET, STORE = 'inbox.db', PORT = 3000 } = process.env
-const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-const networks = { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' } as const // the names of the networks in your callbacks
-const receiver = createReceiver({ credentials, networks, store: sqliteStore(STORE) })
+const receiver = createReceiver({
+  credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+  networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' }, // `network` in your callbacks: whose words it uses
+  store: sqliteStore(STORE),
+})
 
 receiver.on('message.delivered', (event) => console.log(`${event.messageId} was delivered`))
 receiver.on('message.failed', ({ messageId, failure }) => console.log(`${messageId} failed, resend: ${failure.resend}`))
