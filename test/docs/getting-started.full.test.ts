@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readPage } from '../../docs/markdown.ts'
+import { PAGES, readPage } from '../../docs/markdown.ts'
 import { pack } from '../package/packed.ts'
 import { freePort } from '../support/free-port.ts'
 import { runProgram, startProgram } from '../support/program.ts'
@@ -44,6 +44,14 @@ test('the app and the commands of the guide print the output in the guide', { ti
   expect((await shell(malformed, cwd)).stdout).toContain('401 Unauthorized')
   expect((await shell(`${keys}; ${mismatch}`, cwd, 4)).stdout).toMatch(/^401 /)
 
+  const others = PAGES.flatMap((page) => readPage(page).blocks)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ code }) => code.split('\n'))
+    .map((line) => line.replaceAll(/\w+=… /g, '').replaceAll(':3000', `:${port}`))
+  const checks = others.filter((line) => line.includes(`doctor http://localhost:${port}`))
+  expect(checks.length).toBeGreaterThan(0)
+  for (const line of checks) await shell(`${keys}; ${line}`, cwd)
+
   child.kill('SIGTERM')
   const { stdout, stderr } = await ended
   expect(stdout.trim().split('\n')).toEqual([
@@ -52,8 +60,17 @@ test('the app and the commands of the guide print the output in the guide', { ti
     'message.failed m-2',
     'message.delivered m-3',
   ])
+  // What other pages do with the file of a closed app, unless it needs an id or stays open.
+  const ofFile = others.filter((line) => /--store inbox\.db/.test(line) && !/<id>|webhooks inspect/.test(line))
+  expect(ofFile.length).toBeGreaterThan(4)
+  for (const line of ofFile) await shell(`${keys}; ${line}`, cwd)
+
   // The refusals are all that alarms, as the guide shows them.
-  const shown = blocks.find(({ language }) => language === 'text')?.code.trim().split('\n') ?? []
+  const shown =
+    blocks
+      .find(({ language }) => language === 'text')
+      ?.code.trim()
+      .split('\n') ?? []
   expect(shown).toHaveLength(2)
   expect(stderr.match(/^.*messaging-webhooks .*$/gm)).toEqual(
     shown.map((line) => expect.stringContaining(line.replace(/ …$/, ''))),

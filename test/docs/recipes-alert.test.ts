@@ -1,10 +1,11 @@
-/** The check of the recipe fires when callbacks have stopped, and not before. The rule reads metrics that the receiver has. */
+/** The check of the recipe fires when callbacks have stopped, and not before. The rule of the alerts reads metrics that the receiver has. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
+import { blockOf } from './production-app.ts'
 import { exampleFolder, recipeWith } from './recipe-app.ts'
 
 test('reports that callbacks have stopped for an hour, and not before', async () => {
@@ -49,8 +50,8 @@ test('reports that callbacks have stopped for an hour, and not before', async ()
 test('the rule sums series that the receiver has', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   await post(url, callback.smsDelivery({ messageId: 'm-1' }))
-  const [, name, kind, outcomes = ''] =
-    /increase\((\w+)\{(kind="\w+"),outcome=~"([^"]+)"\}/.exec(recipeWith('CallbacksStopped', 'yaml')) ?? []
+  const [, rule = ''] = blockOf('docs/guides/observing.md', 'yaml').split('WebhooksSilent')
+  const [, name, kind, outcomes = ''] = /increase\((\w+)\{(kind="\w+"),outcome=~"([^"]+)"\}/.exec(rule) ?? []
   const metrics = (await receiver.metrics()).split('\n')
   const series = outcomes.split('|').map((outcome) => `${name}{${kind},outcome="${outcome}",code=""}`)
   expect(metrics.filter((line) => series.some((one) => line.startsWith(`${one} `)))).toEqual([

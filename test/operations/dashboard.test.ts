@@ -6,7 +6,7 @@ import { METRICS } from '../../src/operations/metrics.ts'
 
 const DASHBOARD = 'examples/grafana-dashboard.json'
 /** The number of alerts on each page. */
-const ALERTS = { 'docs/guides/observing.md': 5, 'docs/guides/recipes.md': 1 }
+const ALERTS = { 'docs/guides/observing.md': 5 }
 
 /** The names for queries: a histogram has three. */
 const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(

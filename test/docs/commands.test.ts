@@ -1,0 +1,46 @@
+/** Every command of the package on the pages exists, with its flags. `getting-started.full.test.ts` runs those that need no server. */
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { PAGES, readProjectFile } from '../../docs/markdown.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { createTerminal } from '../../src/cli/terminal.ts'
+
+const program = new Command('messaging-webhooks')
+const terminal = createTerminal()
+for (const [name, { load }] of Object.entries(COMMANDS)) (await load()).define(program.command(name), terminal)
+
+/** What follows `npx messaging-webhooks`, in blocks and in sentences, which may break the line. */
+function commandsOf(text: string): string[] {
+  return [...text.matchAll(/npx\s+messaging-webhooks ([^`\n]+)/g)].map(
+    ([, rest = '']) => rest.split(/ [#|&]| < /)[0] ?? '',
+  )
+}
+
+test.each(
+  PAGES.map((page) => ({ page, found: commandsOf(readProjectFile(page)) })).filter(({ found }) => found.length > 0),
+)('$page: each command and flag exists', ({ found }) => {
+  for (const line of found) {
+    const words = line.trim().split(/\s+/)
+    let command = program
+    for (const word of words) {
+      const inner = command.commands.find((each) => each.name() === word)
+      if (inner === undefined) break
+      command = inner
+    }
+    // The placeholder of the reference.
+    if (words[0] !== '<command>') expect(command, line).not.toBe(program)
+    for (const word of words.filter((each) => each.startsWith('--')))
+      expect(
+        command.options.map(({ long }) => long),
+        line,
+      ).toContain(word)
+  }
+})
+
+test('finds the commands', () => {
+  expect(commandsOf('`npx\nmessaging-webhooks a b` and\nnpx messaging-webhooks c --d e # f\n')).toEqual([
+    'a b',
+    'c --d e',
+  ])
+  expect(PAGES.flatMap((page) => commandsOf(readProjectFile(page))).length).toBeGreaterThan(20)
+})
