@@ -1,7 +1,7 @@
 /** Every command of the package on the pages exists, with its flags. `getting-started.full.test.ts` runs those that need no server. */
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { PAGES, readProjectFile } from '../../docs/markdown.ts'
+import { PAGES, readPage, readProjectFile } from '../../docs/markdown.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
 
@@ -43,4 +43,15 @@ test('finds the commands', () => {
     'c --d e',
   ])
   expect(PAGES.flatMap((page) => commandsOf(readProjectFile(page))).length).toBeGreaterThan(20)
+})
+
+test('the README installs as the guide does, whose commands are run', () => {
+  const [readme, guide] = ['README.md', 'docs/guides/getting-started.md'].map((page) =>
+    readPage(page)
+      .blocks[0]?.code.replaceAll(/ +#.*/g, '')
+      .trim()
+      .split(/\n| && /),
+  )
+  expect(readme?.length).toBeGreaterThan(5)
+  expect(readme).toEqual(guide)
 })

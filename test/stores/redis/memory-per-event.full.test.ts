@@ -1,4 +1,4 @@
-/** What an event costs in the server's memory: measured, printed, and bounded. The README's figures come from here. */
+/** What an event costs in the server's memory: measured, printed, and bounded. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
