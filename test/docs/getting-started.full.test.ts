@@ -61,7 +61,7 @@ test('the app and the commands of the guide print the output in the guide', { ti
     'message.delivered m-3',
   ])
   // What other pages do with the file of a closed app, unless it needs an id or stays open.
-  const ofFile = others.filter((line) => /--store inbox\.db/.test(line) && !/<id>|webhooks inspect/.test(line))
+  const ofFile = others.filter((line) => line.includes('--store inbox.db') && !/<id>|webhooks inspect/.test(line))
   expect(ofFile.length).toBeGreaterThan(4)
   for (const line of ofFile) await shell(`${keys}; ${line}`, cwd)
 
@@ -73,7 +73,7 @@ test('the app and the commands of the guide print the output in the guide', { ti
       .split('\n') ?? []
   expect(shown).toHaveLength(2)
   expect(stderr.match(/^.*messaging-webhooks .*$/gm)).toEqual(
-    shown.map((line) => expect.stringContaining(line.replace(/ …$/, ''))),
+    shown.map((line): unknown => expect.stringContaining(line.replace(/ …$/, ''))),
   )
 })
 
