@@ -30,6 +30,8 @@ export interface Conditional {
 }
 
 const NONE: readonly never[] = []
+/** What this package writes. A client sends a text at less cost than bytes. */
+const VERSION = /^[\w-]*$/
 
 /** With full memory, Redis refuses the first write of a script, and no later one. It allows this one. */
 const FITS: Command = ['UNLINK', 'none']
@@ -74,7 +76,8 @@ async function runIfAll(
   const replicas = commands.length > 0 ? redis.replicas : undefined
   const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs), 0]
   args[1] = addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED])])
-  for (const { expected } of conditionals) args.push(Buffer.from(expected, 'latin1'))
+  for (const { expected } of conditionals)
+    args.push(VERSION.test(expected) ? expected : Buffer.from(expected, 'latin1'))
   addCommands(args, commands)
   const [firstKey = '', ...otherKeys] = conditionals.map(({ key }) => base + key)
   const sentMs = monotonicMs()
