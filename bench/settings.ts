@@ -22,7 +22,7 @@ export interface Settings {
 const OPTIONS = {
   only: {
     type: 'string',
-    what: 'Only these contenders, stores (`same-work`, `known`, `duplicates`, `processes`, `dispatch`) or steps (`micro`), with commas between.',
+    what: 'Only these contenders, stores (`same-work`, `latency`, `known`, `duplicates`, `processes`, `dispatch`) or steps (`micro`), with commas between.',
   },
   rounds: { type: 'string', what: 'Counted rounds. Default 11; for all programs 5; with --quick 3.' },
   'warm-ups': {

@@ -1,6 +1,6 @@
 /** Does a second process on the same store increase the rate of callbacks, and do four? Beside job queues with as many. */
 import type { Contender } from '../contenders/contender.ts'
-import { SHARED_STORES } from '../contenders/shared.ts'
+import { isSharedStore } from '../contenders/shared.ts'
 import { storesHere, type StoreName } from '../contenders/stores.ts'
 import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
 import { runRounds, type Lane, type Measured, type Sample } from '../measure/rounds.ts'
@@ -20,7 +20,7 @@ export async function runProcesses(settings: Settings): Promise<Report> {
   const options = roundsOf(settings, { cores: ANY_CORES })
   const stores = (await storesHere()).filter((store) => settings.only?.includes(store) ?? true)
   const contenders = [
-    ...stores.filter((store) => Object.hasOwn(SHARED_STORES, store)).map((store): ContenderName => `express-${store}`),
+    ...stores.filter(isSharedStore).map((store): ContenderName => `express-${store}`),
     ...QUEUES.filter((queue) => stores.includes(storeOf(queue))),
   ]
   const measured: Measured[] = []

@@ -36,6 +36,7 @@ export function createTargets<X extends object>(store: Store<X>, options: Target
   const pruning = createPruning(clock)
   let opening: Promise<MessageStore<X>> | undefined
   let spooling: Promise<Spooling> | undefined
+  let hasSpoolFailed = false
 
   async function openSpooling(file: LocalFile): Promise<Spooling> {
     let wake = (): void => {}
@@ -72,18 +73,21 @@ export function createTargets<X extends object>(store: Store<X>, options: Target
   }
 
   async function openBoth(): Promise<MessageStore<X>> {
-    // At the same time as the spool, because each may start a thread.
-    const openingStore = openStore()
+    // At the same time as the spool, because each may start a thread. Not again after the spool has failed: every callback
+    // would open the store to close it.
+    const openingStore = hasSpoolFailed ? undefined : openStore()
     // It may fail while the spool is still opening.
-    openingStore.catch(() => {})
+    openingStore?.catch(() => {})
     try {
       if (localFile !== undefined) await openSpoolOnce(localFile)
+      hasSpoolFailed = false
     } catch (error) {
-      openingStore.then((opened) => opened.close()).catch(() => {})
+      hasSpoolFailed = true
+      openingStore?.then((opened) => opened.close()).catch(() => {})
       throw asOurs(error, 'store_failed')
     }
     try {
-      const opened = await openingStore
+      const opened = await (openingStore ?? openStore())
       targets.store = opened
       pruning.begin(opened)
       return opened

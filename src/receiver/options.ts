@@ -138,13 +138,14 @@ export const receiverOptions = {
    */
   readReport: functionOf<ReadUsersReport>('(payload, kind) => report | undefined').optional(),
   /**
-   * Your own identity of a callback, or undefined. Default: by message, status and time; otherwise by the body.
+   * Your own identity of a callback, or undefined. Default: by message, status and time; otherwise by the body, and without id
+   * and time also by its signature, or else by its arrival.
    */
   dedupeKey: functionOf<(callback: DedupeKeyInput) => string | undefined>(
     '(callback) => string | undefined',
   ).optional(),
   /**
-   * Returns the trace of a request. `openTelemetry()` sets it. Default: none.
+   * Returns the trace of a request, which subscribers of the event's attempts get. `openTelemetry()` sets it. Default: none.
    */
   traceContext: functionOf<() => TraceContext | undefined>('() => { traceparent, tracestate? } | undefined').optional(),
   /**

@@ -143,19 +143,28 @@ test('answers 204 when the spool opens later than a response waits for the store
   await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
-test('closes the store again if the spool cannot be used', async () => {
+test('closes the store again if the spool cannot be used, and opens it once', async () => {
+  let opened = 0
   let closed = 0
-  const store = storeAround(memoryStore(), {}, (open) => ({
-    async close() {
-      closed += 1
-      await open.close()
-    },
-  }))
+  const store = storeAround(memoryStore(), {}, (open) => {
+    opened += 1
+    return {
+      async close() {
+        closed += 1
+        await open.close()
+      },
+    }
+  })
   const folder = ownFolder()
   putFileAt(folder)
-  const { receiver } = await receiving({ store, spool: folder })
+  const { receiver, url } = await receiving({ store, spool: folder })
   await expect(receiver.start()).rejects.toMatchObject({ code: 'spool_unusable' })
   await expect.poll(() => closed, { timeout: 30_000 }).toBe(1)
+  expect((await post(url, callback.smsDelivery())).status).toBe(503)
+  expect(opened).toBe(1)
+  rmSync(folder)
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  expect(opened).toBe(2)
 })
 
 test('an outage lasts as long as the store does not answer, also without an event in the spool', async () => {

@@ -23,9 +23,9 @@ export interface Conditional {
   readonly key: string
   /** Empty if the key must not exist. Latin-1, because a corrupt key may contain anything. */
   readonly expected: string
-  /** Run at once, in order. */
+  /** Run before the writes of all changes. */
   readonly first?: readonly Command[]
-  /** Run after these, in the order of `gathered`. */
+  /** Run in the order of `gathered`. */
   readonly writes: readonly Command[]
 }
 
@@ -60,6 +60,7 @@ export async function runIf(
   if (others.length === 0 || others.length === conditionals.length) return { nowMs, found }
   // One that was changed meanwhile has stopped all.
   const again = await runIf(engine, partition, others, options)
+  if (again.found.length === 0) return again
   const versions = again.found.values()
   return { ...again, found: found.map((version, at) => (isExpected(at) ? (versions.next().value ?? '') : version)) }
 }

@@ -39,13 +39,8 @@ export function createRecords(engine: Engine) {
     const conditionals = await Promise.all(
       changes.map(async (change): Promise<Conditional> => {
         const replaced = isUnreadable(change.before) ? await removalOfUnreadable(change.key) : []
-        const { first, writes } = commandsOf(change, retention, asOfMs)
-        return {
-          key: recordKey(change.key),
-          expected: change.expected ?? '',
-          first: [...replaced, ...first],
-          writes,
-        }
+        const writes = commandsOf(change, retention, asOfMs)
+        return { key: recordKey(change.key), expected: change.expected ?? '', first: replaced, writes }
       }),
     )
     const fits = changes.every((change) => change.before !== undefined && admittedIn(change).length === 0)

@@ -18,10 +18,10 @@ export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
 const memberOf = (key: string, id: string): string => `${key}:${id}`
 
 /** `nowMs`: when the record begins, if the change creates it. */
-export function commandsOf(change: VersionedChange, { payloadMs }: Retention, nowMs: number) {
+export function commandsOf(change: VersionedChange, { payloadMs }: Retention, nowMs: number): readonly Command[] {
   const { key, version, before, after } = change
   const begins = before === undefined && after !== null
-  const commands = [
+  const beside = [
     ...(begins ? ([['ZADD', 'records', String(Math.floor(nowMs)), key]] as const) : NONE),
     ...storedCommands(change),
     ...sendCommands(change),
@@ -29,17 +29,8 @@ export function commandsOf(change: VersionedChange, { payloadMs }: Retention, no
     ...behindCommands(change),
     ...payloadCommands(change, payloadMs > 0),
   ]
-  const ofRecord: readonly Command[] =
-    after === null
-      ? [
-          ['ZREM', 'records', key],
-          ['UNLINK', recordKey(key)],
-        ]
-      : [['SET', recordKey(key), version + encodeRecord(after)]]
-  return {
-    first: commands.filter(([name]) => name === 'SADD' || name === 'HSET'),
-    writes: [...commands.filter(([name]) => name !== 'SADD' && name !== 'HSET'), ...ofRecord],
-  }
+  if (after === null) return [...beside, ['ZREM', 'records', key], ['UNLINK', recordKey(key)]]
+  return [...beside, ['SET', recordKey(key), version + encodeRecord(after)]]
 }
 
 /** The values of one command: more than Lua passes to a call are several commands. */
@@ -52,22 +43,24 @@ const MAX_VALUES = 1_000
 export function gathered(
   changes: readonly { readonly first?: readonly Command[]; readonly writes: readonly Command[] }[],
 ): readonly Command[] {
-  const first: Command[] = []
+  const first = changes.flatMap((change) => change.first ?? NONE)
+  const others: Command[] = []
   const texts: (readonly [key: string, ...value: RedisArgument[]])[] = []
   const later: Command[] = []
   const [added, removed] = [new Map<string, RedisArgument[]>(), new Map<string, RedisArgument[]>()]
-  for (const change of changes) {
-    first.push(...(change.first ?? NONE))
-    for (const command of change.writes) {
+  for (const { writes } of changes) {
+    for (const command of writes) {
       const [name, key, ...rest] = command
       if (name === 'SET') texts.push([key, ...rest])
       else if (name === 'ZADD') listIn(added, key).push(...rest)
       else if (name === 'ZREM') listIn(removed, key).push(...rest)
+      else if (name === 'SADD' || name === 'HSET') others.push(command)
       else later.push(command)
     }
   }
   return [
     ...first,
+    ...others,
     ...onSets('ZADD', added),
     ...inParts(texts).flatMap(([one, ...others]): readonly Command[] =>
       one === undefined ? NONE : [['MSET', ...one, ...others.flat()]],

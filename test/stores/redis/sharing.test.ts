@@ -62,6 +62,18 @@ describeRedis('several stores on one server', () => {
     }
   })
 
+  test('in a batch, a message that another store has changed holds up no other', TIMEOUT, async () => {
+    const prefix = freshPrefix()
+    const [one, other] = await Promise.all([open(prefix), open(prefix)])
+    await admit(one, [sample({ at: 1 })])
+    await admit(other, [sample({ at: 2 })])
+    const messages = Array.from({ length: 20 }, (_, index) => sample({ message: `m-${index}` }))
+    expect(await admit(one, [...messages, sample({ at: 3 })])).toEqual([...messages, 'm'].map(() => 'new'))
+    expect(await other.counts()).toEqual({ unsettled: 23, deadLetters: 0 })
+    // What was answered is stored, not only remembered.
+    expect(await admit(other, [...messages, sample({ at: 3 })])).toEqual([...messages, 'm'].map(() => 'duplicate'))
+  })
+
   test.each(CLIENTS)('notifies a listening client of %s of work at once', TIMEOUT, async (name) => {
     const prefix = freshPrefix()
     let received = 0
