@@ -102,11 +102,19 @@ export function createClaimLoop(options: ClaimLoopOptions) {
       return undefined
     }
     const { found } = availability
-    const claim = () => claimDue(opened.store, request, report)
-    const answer = observers.meter === undefined ? claim() : observers.meter.timed('claim', claim)
     const leaseUntilMs = nowMs + request.leaseForMs
-    const { claims, nextInMs } =
-      answer instanceof Promise ? await claimInTime(opened, request, answer, leaseUntilMs) : answer
+    let isInTime = true
+    const onLeased = (claims: readonly Claim[]): void => {
+      // Run a late answer too. Its events would otherwise wait until their leases expire.
+      const isOurs = isInTime ? !phase.isOver : !phase.isStopped && clock.now() < leaseUntilMs
+      if (!isOurs || claims.length === 0) return
+      loop.foundNothing = false
+      for (const one of claims) slots.enter(slots.track(one, opened, leaseUntilMs))
+    }
+    const claim = () => claimDue(opened.store, request, { onLeased, report })
+    const answer = observers.meter === undefined ? claim() : observers.meter.timed('claim', claim)
+    const onTimeout = (): void => void (isInTime = false)
+    const { claims, nextInMs } = answer instanceof Promise ? await claimInTime(request, answer, onTimeout) : answer
     // The store may be closed by now. Let the leases expire.
     if (phase.isOver) return undefined
     if (availability.foundBy.size > 0) availability.endAnswered('dispatch', found)
@@ -114,30 +122,13 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     loop.foundNothing = claims.length === 0
     turns += 1
     waitingSinceMs = fullClaims > 0 ? Math.min(nowMs, restDueMs(claims) ?? waitingSinceMs) : Infinity
-    run(claims, opened, leaseUntilMs)
     return nextInMs
   }
 
-  function run(claims: readonly Claim[], from: Opened, leaseUntilMs: number): void {
-    for (const claim of claims) slots.enter(slots.track(claim, from, leaseUntilMs))
-  }
-
-  async function claimInTime(
-    from: Opened,
-    request: ClaimRequest,
-    answer: Promise<Claimed>,
-    leaseUntilMs: number,
-  ): Promise<Claimed> {
+  async function claimInTime(request: ClaimRequest, answer: Promise<Claimed>, onTimeout: () => void): Promise<Claimed> {
     slots.holdCapacity(request)
-    // Run a late answer too. Its events would otherwise wait until their leases expire.
-    const runLate = ({ claims }: Claimed): void => {
-      if (!phase.isStopped && clock.now() < leaseUntilMs) run(claims, from, leaseUntilMs)
-    }
     try {
-      return await inStoreTime(clock, storeTimeoutMs, answer, () => {
-        // The delay was reported already.
-        answer.then(runLate, () => {})
-      })
+      return await inStoreTime(clock, storeTimeoutMs, answer, onTimeout)
     } finally {
       slots.releaseCapacity(request)
     }

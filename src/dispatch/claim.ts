@@ -30,7 +30,13 @@ export interface ClaimRequest {
   readonly exclude: ReadonlySet<string>
 }
 
-/** The events that were leased. */
+export interface ClaimWatch {
+  /** Runs events as soon as they are leased: nothing else knows of their leases, and looking for more may take long. */
+  readonly onLeased: (claims: readonly Claim[]) => void
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+/** All events that were leased, for which `onLeased` was called. */
 export interface Claimed {
   /** Messages that have been due longest come first. */
   readonly claims: readonly Claim[]
@@ -53,7 +59,7 @@ export function claimOf(
 export function claimDue(
   store: MessageStore<object>,
   request: ClaimRequest,
-  report: (error: MessagingWebhooksError) => void,
+  { onLeased, report }: ClaimWatch,
 ): Awaitable<Claimed> {
   const { limit, leaseForMs, exclude } = request
   const claims: Claim[] = []
@@ -73,7 +79,7 @@ export function claimDue(
         const isAll = keys.length < most && leased.length === keys.length && nextInMs !== 0
         if (claims.length === limit || isAll) return { claims, nextInMs: earlier(nextInMs, leaseForMs) }
         const more = claimMore([...tried, ...keys])
-        // Return the events leased so far. The next claim meets the failure again.
+        // The next claim meets the failure again.
         return claims.length > 0 && more instanceof Promise ? more.catch(() => ({ claims, nextInMs: 0 })) : more
       })
     })
@@ -91,6 +97,7 @@ export function claimDue(
         if (payload === undefined || payload.isUnreadable === true) unreadable.push(withoutPayload(key, granted))
         else leased.push(claimOf(key, granted, payload))
       }
+      onLeased(leased)
       return unreadable.length === 0 ? leased : andThen(store.run(unreadable), () => leased)
     })
   }

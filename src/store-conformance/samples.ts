@@ -78,10 +78,13 @@ export async function admit(open: MessageStore, events: readonly NewEvent[]): Pr
 
 /** Leases events that are due. */
 export async function claim(open: MessageStore, request: Partial<ClaimRequest> = {}): Promise<Claimed> {
-  function fail(error: Error): void {
-    throw error
+  const watch = {
+    onLeased() {},
+    report(error: Error) {
+      throw error
+    },
   }
-  return claimDue(open, { limit: 1_000, leaseForMs: LONG_MS, exclude: new Set(), ...request }, fail)
+  return claimDue(open, { limit: 1_000, leaseForMs: LONG_MS, exclude: new Set(), ...request }, watch)
 }
 
 /** Names of the claimed samples, in order. */

@@ -101,11 +101,16 @@ export async function openServerStore<Session, Context extends object>(
       onLeaseLost()
       throw error
     } finally {
-      for (const { key } of commands) {
-        const count = running.get(key) ?? 0
-        if (count > 1) running.set(key, count - 1)
-        else running.delete(key)
-      }
+      // By then the caller has the leases in flight.
+      systemClock().soon(() => hasRun(commands))
+    }
+  }
+
+  function hasRun(commands: readonly Command[]): void {
+    for (const { key } of commands) {
+      const count = running.get(key) ?? 0
+      if (count > 1) running.set(key, count - 1)
+      else running.delete(key)
     }
   }
 

@@ -2,6 +2,7 @@
 import { createReceiver } from 'messaging-webhooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { gate } from '../support/gate.ts'
 import { brokenStore, withoutLeases } from '../support/stores.ts'
 
 const AUTH_KEY = 'a-key-of-this-test'
@@ -77,5 +78,31 @@ test('answers two simultaneous repetitions when the attempt is over', async () =
   receiver.onAny(() => sleep(50))
   const answers = await Promise.all([send(receiver, 'm-1'), send(receiver, 'm-1'), send(receiver, 'm-1')])
   expect(answers.map(({ status }) => status)).toEqual([204, 204, 204])
+  await receiver.close()
+})
+
+test('runs what a claim has leased although its search for more is not answered', async () => {
+  const { open: answerMore, opened } = gate()
+  let searches = 0
+  const store = brokenStore({
+    admit: withoutLeases,
+    async due(request, go) {
+      if (request.of !== 'events') return go()
+      const due = await go()
+      if (due.keys.length > 0) return { ...due, nextInMs: 0 }
+      searches += 1
+      if (searches > 1) await opened
+      return due
+    },
+  })
+  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool: false, logger: false })
+  const handled: (string | undefined)[] = []
+  receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))
+  await receiver.start()
+  await expect.poll(() => searches).toBe(1)
+  expect((await send(receiver, 'm-1')).status).toBe(204)
+  await expect.poll(() => handled).toEqual(['m-1'])
+  expect(searches).toBe(2)
+  answerMore()
   await receiver.close()
 })

@@ -58,8 +58,9 @@ async function check(
   const open = await opened(store, { report })
   await itemsOf(open, { of: 'events', ...PAGE })
   const run: string[] = []
+  const watch = { onLeased() {}, report }
   async function dispatch(): Promise<readonly string[]> {
-    const { claims } = await claimDue(open, { limit: 100, leaseForMs: LONG_MS, exclude: new Set() }, report)
+    const { claims } = await claimDue(open, { limit: 100, leaseForMs: LONG_MS, exclude: new Set() }, watch)
     expect(await settleAll(open, claims)).toEqual(claims.map(() => true))
     run.push(...claims.map((each) => each.id))
     return run.toSorted()
