@@ -1,4 +1,4 @@
-/** Every command of the package on the pages exists, with its flags. `getting-started.full.test.ts` runs those that need no server. */
+/** Every command of the package on the pages, in sentences too, exists with its flags. `every-command.full.test.ts` runs those in blocks. */
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { PAGES, readPage, readProjectFile } from '../../docs/markdown.ts'

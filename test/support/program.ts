@@ -12,6 +12,8 @@ interface Ran {
 interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
+  /** Whether it and its children are a group, which a negative process id signals, as Ctrl+C does at a terminal. */
+  readonly isGroup?: boolean
 }
 
 /** Variables that the test runner sets for itself; an undefined variable is removed. */
@@ -21,10 +23,11 @@ const NOT_INHERITED: NodeJS.ProcessEnv = { FORCE_COLOR: undefined, NO_COLOR: und
 export function startProgram(
   command: string,
   args: readonly string[],
-  { env, cwd }: RunOptions = {},
+  { env, cwd, isGroup = false }: RunOptions = {},
 ): { readonly child: ChildProcess; readonly ended: Promise<Ran> } {
   const child = spawn(command, args, {
     cwd,
+    detached: isGroup,
     env: { ...process.env, ...NOT_INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
