@@ -35,7 +35,7 @@ interface Attempt extends AttemptSeen {
   readonly thrown: unknown[]
   readonly stamps: number[] | undefined
   /** The longest delay that a handler asked for with `RetryLater`. It applies only if no handler failed. */
-  putOffMs: number | undefined
+  laterMs: number | undefined
 }
 
 /**
@@ -58,7 +58,7 @@ export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awai
     done: [...before],
     thrown: [],
     stamps,
-    putOffMs: undefined,
+    laterMs: undefined,
   }
   return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
 }
@@ -184,7 +184,7 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   if (parts.leases.isLost(work)) return 'lost'
   const later = asRetryLater(error)
   if (later !== undefined) {
-    attempt.putOffMs = Math.max(later.delayMs, attempt.putOffMs ?? 0)
+    attempt.laterMs = Math.max(later.delayMs, attempt.laterMs ?? 0)
     return 'failed'
   }
   thrown.push(error)
@@ -205,15 +205,15 @@ function lost(attempt: Attempt): Settle | undefined {
 }
 
 function conclude(attempt: Attempt): Settle | undefined {
-  const { parts, work, type, registrations, done, thrown, putOffMs } = attempt
+  const { parts, work, type, registrations, done, thrown, laterMs } = attempt
   const { id } = work.claim
   const settling = settlingOf(work.claim)
   const isDone = registrations.every((registration) => done.includes(registration))
   // Completed work may still be settled with an expired lease, unless the handlers were told to stop.
   if (isDone ? work.isLost : parts.leases.isLost(work)) return lost(attempt)
-  if (putOffMs !== undefined && thrown.length === 0) {
+  if (laterMs !== undefined && thrown.length === 0) {
     if (work.transaction === undefined) parts.succeeded.set(id, done)
-    return { ...settling, outcome: 'release', inMs: putOffMs }
+    return { ...settling, outcome: 'release', inMs: laterMs }
   }
   if (registrations.length === 0) {
     parts.succeeded.delete(id)

@@ -11,11 +11,7 @@ import { withDeadline } from '../runtime/clock.ts'
 /** Synchronous as long as neither a handler nor the store returns a promise. */
 export function begin(parts: Parts, work: Work): void {
   const { store } = work.from
-  const isHeld = store.isHeld === undefined || store.isHeld(work.claim.messageKey) === true
-  const isLong = parts.clock.now() + parts.handlers.longestMs > work.leaseUntilMs
-  if (work.isForgotten || work.isLost || isLong || !isHeld) {
-    // Handlers became slow suddenly, or the process was suspended: the lease could expire while they run. Release the event,
-    // and let it be leased again.
+  if (!mayStart(parts, work)) {
     parts.slots.leave(work)
     void releaseLease(parts, work)
     return
@@ -32,11 +28,24 @@ export function begin(parts: Parts, work: Work): void {
     )
 }
 
+/**
+ * False for an event to be released, and leased again: handlers became slow suddenly, the process was suspended, or a transaction
+ * took long to begin, so that the lease could expire while handlers run.
+ */
+function mayStart(
+  { clock, handlers }: Parts,
+  { from: { store }, claim, leaseUntilMs, isForgotten, isLost }: Work,
+): boolean {
+  const isHeld = store.isHeld === undefined || store.isHeld(claim.messageKey) === true
+  const isLong = clock.now() + handlers.longestMs > leaseUntilMs
+  return !isForgotten && !isLost && !isLong && isHeld
+}
+
 /** Delay of an event whose transaction could not begin, or was lost. */
 const AGAIN_MS = 1_000
 
 function beginWithin(parts: Parts, work: Work, transaction: HandlerTransaction<object>): void {
-  if (parts.phase.isOver || work.isForgotten || work.isLost) {
+  if (parts.phase.isOver || !mayStart(parts, work)) {
     void transaction.rollBack()
     parts.slots.leave(work)
     void releaseLease(parts, work)
@@ -178,7 +187,7 @@ async function concludeWithin(
     await settleNow(parts, work, settlement, asked)
     return
   }
-  let answer: boolean | SettleFailed
+  let answer: Settled | SettleFailed
   try {
     answer = await transaction.commit(settlement)
   } catch (error) {
@@ -187,8 +196,8 @@ async function concludeWithin(
     await settleNow(parts, work, { ...settlingOf(work.claim), outcome: 'retry', inMs: AGAIN_MS }, asked)
     return
   }
-  if (typeof answer === 'boolean') settled(parts, work, settlement, { held: answer, nextInMs: undefined }, asked)
-  else await settleNow(parts, work, undone(parts, work.claim, answer.failed), asked)
+  if ('failed' in answer) await settleNow(parts, work, undone(parts, work.claim, answer.failed), asked)
+  else settled(parts, work, settlement, answer, asked)
   parts.loop.wakeIfFull()
 }
 

@@ -5,7 +5,7 @@
  * Calls carry durations, never instants. Only the store knows the time: a store on a server uses the clock of the server, and a
  * store in this process the clock of the receiver.
  */
-import type { AnswerOf, Command, Settle } from '../messages/commands.ts'
+import type { AnswerOf, Command, Settle, Settled } from '../messages/commands.ts'
 import type { EventState, KeptEvent, StoredDeadLetter, StoredEvent, StoredExpectation } from '../messages/views.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 
@@ -97,10 +97,10 @@ export interface HandlerTransaction<X extends object = {}> {
   /** What the handlers get in their context. */
   readonly context: X
   /**
-   * Settles in the transaction and commits it. Answers false if the lease was lost: then everything is rolled back. `failed`:
+   * Settles in the transaction and commits it. If the lease was lost (`held` is false), everything is rolled back. `failed`:
    * the effects of the handlers could not be committed and were rolled back; settle the event as failed.
    */
-  commit(settlement: Settle): Promise<boolean | SettleFailed>
+  commit(settlement: Settle): Promise<Settled | SettleFailed>
   rollBack(): Promise<void>
 }
 

@@ -64,19 +64,26 @@ export async function changeList<T extends { readonly liveness: Liveness }>(
   throw new MessagingWebhooksError('store_slow', 'Other processes kept writing the list of workers.')
 }
 
+/** The key of a leased record, and the worker that holds the lease. */
+export interface HeldLease {
+  readonly key: string
+  readonly worker: string
+}
+
 /** Each heartbeat also releases the leases of dead workers. */
 export function createHeartbeat(options: {
   readonly list: WorkerList
   readonly process: string
   readonly isSure: () => boolean
-  /** Releases the leases of these workers. Resolves to whether there were any. */
-  readonly endLeases: (isEnded: (worker: string) => boolean) => Promise<boolean>
+  readonly leases: () => Promise<readonly HeldLease[]>
+  /** Releases these leases. Resolves to whether there were any. */
+  readonly release: (leases: readonly HeldLease[]) => Promise<boolean>
   /** Gives back leases of this worker that it does not have in flight. Resolves to whether there were any. */
   readonly reconcile: (id: string) => Promise<boolean>
   /** Notifies other processes that an event is due. */
   readonly announce: () => void
 }): (heartbeat: Heartbeat) => Promise<HeartbeatAnswer> {
-  const { list, process, isSure, endLeases, reconcile, announce } = options
+  const { list, process, isSure, leases, release, reconcile, announce } = options
   let sweptMs: number | undefined
   return async ({ id, isFirst }) => {
     const self: WorkerSelf = { id, isFirst, process, name: WORKER_NAME, isSure: isSure(), sweptMs }
@@ -85,7 +92,10 @@ export function createHeartbeat(options: {
     try {
       const hasLost = recorded.isKnown && (await reconcile(id))
       if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: hasLost }
-      const hasReleased = await endLeases(recorded.endsLeaseOf)
+      const held = await leases()
+      // Read after the leases: a living worker that holds one of them has entered the list by now.
+      const { liveness } = await list.read()
+      const hasReleased = await release(held.filter(({ worker }) => recorded.endsLeaseOf?.(worker, liveness) === true))
       if (recorded.endsUnlisted) sweptMs = recorded.liveness.lastMs
       if (hasReleased) announce()
       return { ...recorded, hasReleased: hasReleased || hasLost }
@@ -124,10 +134,10 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
   const hasSwept = sweptMs !== undefined && listed.every((worker) => worker.sinceMs <= sweptMs)
   const isUnswept = known === undefined || self.isFirst || (known.isUnswept && !hasSwept)
   const hasGone = workers.some(({ goneMs }) => goneMs !== undefined)
-  const livingIds = new Set(workers.flatMap((worker) => (worker.goneMs === undefined ? [worker.id] : [])))
   const goneIds = new Set(workers.flatMap((worker) => (worker.goneMs === undefined ? [] : [worker.id])))
-  // A worker missing from the list gets the full time for a heartbeat.
-  const endsLeaseOf = (worker: string): boolean => goneIds.has(worker) || (judges && !livingIds.has(worker))
+  // A worker missing from the list gets the full time for a heartbeat. An id that is gone never comes back.
+  const endsLeaseOf = (worker: string, now: Liveness | undefined): boolean =>
+    goneIds.has(worker) || (judges && now !== undefined && !now.workers.some(({ id }) => id === worker))
   return {
     liveness: { sinceMs, lastMs: nowMs, isUnswept, workers },
     /** False if it was declared dead. */
@@ -138,7 +148,7 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
       living.length === 0
         ? undefined
         : Math.max(sinceMs, Math.min(...living.map(({ seenMs }) => seenMs))) + DEAD_AFTER_MS + 1 - nowMs,
-    /** Whether to release the leases of a worker. Undefined if there are no leases to look for. */
+    /** Whether to release the leases of a worker, by the list as it is now. Undefined if there are no leases to look for. */
     endsLeaseOf: hasGone || (isUnswept && judges) ? endsLeaseOf : undefined,
     /** Whether `endsLeaseOf` also covers workers missing from the list. */
     endsUnlisted: judges,

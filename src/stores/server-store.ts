@@ -63,7 +63,7 @@ export async function openServerStore<Session, Context extends object>(
     ...options,
     run: runner.run,
     announce: notify,
-    mayHaveLost: () => monotonicMs() < lostUntilMs,
+    lostUntilMs: () => lostUntilMs,
     isRunning: (key) => running.has(key),
     onSetBack: (fromMs) => void catchUpFrom(fromMs),
   })
@@ -87,7 +87,7 @@ export async function openServerStore<Session, Context extends object>(
     if (first !== undefined && after?.lease === undefined && first.dueMs <= engine.nowMs()) notifyOfDue()
   }
 
-  /** The heartbeat gives the leases back, as long as the write may still take effect. */
+  /** Heartbeats give the leases back until the write can no longer take effect. */
   function onLeaseLost(): void {
     lostUntilMs = monotonicMs() + options.queryTimeoutMs + MARGIN_MS
   }
@@ -147,7 +147,8 @@ export async function openServerStore<Session, Context extends object>(
     isHeld: workers.isHeld,
     workers: workers.listed,
     transactions:
-      engineOfTransactions && createTransactions({ engine: engineOfTransactions, runner, shared: engine, about }),
+      engineOfTransactions &&
+      createTransactions({ engine: engineOfTransactions, runner, shared: engine, about, onCommitted: announce }),
     close() {
       closing ??= (async () => {
         await workers.leave()

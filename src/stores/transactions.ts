@@ -1,9 +1,9 @@
 /** The transactions in which handlers write, each on a connection of its own. They end with the settlement of their event. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { HandlerTransaction, MessageStore, SettleFailed } from '../inbox/store.ts'
-import type { Circumstances, Settle } from '../messages/commands.ts'
+import type { Circumstances, Settle, Settled } from '../messages/commands.ts'
 import { createSharedRunner, type SharedRunner } from './compare-and-set.ts'
-import type { SharedEngine } from './engine.ts'
+import type { SharedEngine, VersionedChange } from './engine.ts'
 
 /** Transactions of an engine, each on a connection of its own of a pool. */
 export interface TransactionEngine<Session, Context extends object> {
@@ -38,8 +38,10 @@ export function createTransactions<Session, Context extends object>(options: {
   readonly shared: SharedEngine
   readonly runner: Pick<SharedRunner, 'forget'>
   readonly about: () => Pick<Circumstances, 'trustedMs' | 'retention'>
+  /** Called for each settlement that was committed. */
+  readonly onCommitted: (change: VersionedChange) => void
 }): NonNullable<MessageStore<Context>['transactions']> {
-  const { engine, shared, runner, about } = options
+  const { engine, shared, runner, about, onCommitted } = options
 
   async function rollBack(session: Session): Promise<void> {
     try {
@@ -51,7 +53,7 @@ export function createTransactions<Session, Context extends object>(options: {
     }
   }
 
-  async function commit(session: Session, settlement: Settle): Promise<boolean | SettleFailed> {
+  async function commit(session: Session, settlement: Settle): Promise<Settled | SettleFailed> {
     try {
       // Otherwise the settlement would be committed without the rest of the handlers' writes, or the event would run again
       // although they are committed.
@@ -61,16 +63,19 @@ export function createTransactions<Session, Context extends object>(options: {
       }
       const within = { ...shared, ...engine.within(session) }
       // It settles only, so it leases under no name.
-      const inside = createSharedRunner({ engine: within, workerFor: () => undefined, about })
-      const [settled] = await inside.run([settlement])
+      const changes: VersionedChange[] = []
+      const onApplied = (change: VersionedChange): void => void changes.push(change)
+      const inside = createSharedRunner({ engine: within, workerFor: () => undefined, about, onApplied })
+      const [settled = NOT_HELD] = await inside.run([settlement])
       runner.forget(settlement.key)
-      if (settled?.held !== true) {
+      if (!settled.held) {
         await rollBack(session)
-        return false
+        return settled
       }
       await engine.commit(session)
       engine.release(session)
-      return true
+      for (const change of changes) onCommitted(change)
+      return settled
     } catch (error) {
       if (!engine.isOfTheStatement(error)) {
         engine.release(session, error)
@@ -94,6 +99,8 @@ export function createTransactions<Session, Context extends object>(options: {
     },
   }
 }
+
+const NOT_HELD: Settled = { held: false, nextInMs: undefined }
 
 function ended(by: string): Error {
   const error = new Error(

@@ -1,10 +1,10 @@
 /** This process as a worker: sends heartbeats, and releases the leases of dead workers. */
 import { randomBytes } from 'node:crypto'
-import { systemClock, withDeadline } from '../runtime/clock.ts'
+import { monotonicMs, systemClock, withDeadline } from '../runtime/clock.ts'
 import type { SharedRunner } from './compare-and-set.ts'
 import type { WorkerState, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
-import { changeList, createHeartbeat, leave, type WorkerList } from './liveness.ts'
+import { changeList, createHeartbeat, leave, type HeldLease, type WorkerList } from './liveness.ts'
 
 /** A part that is unavailable must not keep a process from starting. */
 const BEGIN_MS = 1_000
@@ -12,8 +12,7 @@ const BEGIN_MS = 1_000
 /** A part of the store with its own list of workers, which may be unavailable alone: a database, or a server of a cluster. */
 export interface LeasingPart {
   readonly list: WorkerList
-  /** The key of each leased record, and its worker. */
-  leases(): Promise<readonly { readonly key: string; readonly worker: string }[]>
+  leases(): Promise<readonly HeldLease[]>
 }
 
 export function createWorkers(options: {
@@ -23,8 +22,8 @@ export function createWorkers(options: {
   readonly host: StoreHost
   /** Called when the clock of a server was set back from this time. */
   readonly onSetBack: (fromMs: number) => void
-  /** Whether a lease of this process may exist of which it does not know, because an answer was lost. */
-  readonly mayHaveLost: () => boolean
+  /** Until when, by `monotonicMs`, a write may still grant a lease of which this process does not know: its answer was lost. */
+  readonly lostUntilMs: () => number
   /** Whether a call about this message is under way, and may still answer with a lease. */
   readonly isRunning: (recordKey: string) => boolean
   /** Notifies other processes that an event is due. */
@@ -32,20 +31,31 @@ export function createWorkers(options: {
   /** How long closing waits until all leases are released. */
   readonly leaveMs: number
 }) {
-  const { parts, partOf, run, host, announce, leaveMs, mayHaveLost, isRunning, onSetBack } = options
+  const { parts, partOf, run, host, announce, leaveMs, lostUntilMs, isRunning, onSetBack } = options
   const clock = systemClock()
   const process = randomBytes(6).toString('base64url')
   const members = !host.claims ? undefined : parts.map((part, at) => ({ part, holding: holdingIn(part, at) }))
 
   function holdingIn(part: LeasingPart, at: number): Holding {
+    /** When the last reconciliation began. */
+    let reconciledMs = monotonicMs()
+    /** Looks for lost leases as long as a write may grant one, and once more. */
+    async function reconcileInTurn(id: string): Promise<boolean> {
+      if (reconciledMs > lostUntilMs()) return false
+      const beganMs = monotonicMs()
+      const hasLost = await reconcile(part, id)
+      reconciledMs = beganMs
+      return hasLost
+    }
     const holding = createHolding({
       clock,
       sendHeartbeat: createHeartbeat({
         list: part.list,
         process,
         isSure: () => isSure(holding),
-        endLeases: (isEnded) => endLeases(part, isEnded),
-        reconcile: (id) => reconcile(part, id),
+        leases: () => part.leases(),
+        release,
+        reconcile: reconcileInTurn,
         announce,
       }),
       onLost: () => host.onLost((recordKey) => partOf(recordKey) === at),
@@ -55,15 +65,13 @@ export function createWorkers(options: {
     return holding
   }
 
-  async function endLeases(part: LeasingPart, isEnded: (worker: string) => boolean): Promise<boolean> {
-    const ended = (await part.leases()).filter(({ worker }) => isEnded(worker))
-    const answers = await run(ended.map(({ key, worker }) => ({ do: 'release' as const, key, worker })))
+  async function release(leases: readonly HeldLease[]): Promise<boolean> {
+    const answers = await run(leases.map(({ key, worker }) => ({ do: 'release' as const, key, worker })))
     return answers.includes(true)
   }
 
   /** Gives back leases of this process that it does not have in flight, because the answers that granted them were lost. */
   async function reconcile(part: LeasingPart, id: string): Promise<boolean> {
-    if (!mayHaveLost()) return false
     const isLost = (key: string): boolean => !isRunning(key) && host.inFlight(key) === undefined
     const keys = (await part.leases()).flatMap(({ key, worker }) => (worker === id && isLost(key) ? [key] : []))
     const records = await run(keys.map((key) => ({ do: 'read', key }) as const))
@@ -81,7 +89,7 @@ export function createWorkers(options: {
     await holding.stop()
     const { id } = holding
     await changeList(part.list, (known, nowMs) => ({ liveness: leave(known, id, nowMs) }))
-    if (await endLeases(part, (worker) => worker === id)) announce()
+    if (await release((await part.leases()).filter(({ worker }) => worker === id))) announce()
   }
 
   async function workersIn({ list, leases }: LeasingPart) {

@@ -5,6 +5,7 @@ import { atRest } from '../support/fake-clock.ts'
 import { gate } from '../support/gate.ts'
 import { holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post } from '../support/receiving.ts'
+import { leasingStore, newLeasing } from '../support/stores.ts'
 
 test('an event runs after its answer, under the lease of its admission, without a claim', async () => {
   const { receiver, leasing, send } = await leasingReceiver()
@@ -98,20 +99,24 @@ describe('successful attempts', () => {
     expect(leasing.calls.due).toBe(due)
   })
 
-  test('leave no event behind that another process admitted meanwhile', async () => {
-    const { receiver, leasing, send } = await leasingReceiver()
-    const { handled, release } = holdFirst(receiver)
-    await send('a')
-    await expect.poll(() => handled).toHaveLength(1)
-    // Another process admits it, without a notification.
-    const [first] = leasing.seen
-    const { elsewhere } = leasing
-    if (first !== undefined && elsewhere !== undefined)
-      await admit(elsewhere, [{ ...first, id: 'f'.repeat(32), order: `${first.order}z` }])
-    release()
-    await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
-    expect(handled).toHaveLength(2)
-  })
+  test.each([false, true])(
+    'leave no event behind that another process admitted meanwhile, in transactions %s',
+    async (gives) => {
+      const leasing = newLeasing()
+      const { receiver, send } = await leasingReceiver({ store: leasingStore(leasing, { gives }) })
+      const { handled, release } = holdFirst(receiver)
+      await send('a')
+      await expect.poll(() => handled).toHaveLength(1)
+      // Another process admits it, without a notification.
+      const [first] = leasing.seen
+      const { elsewhere } = leasing
+      if (first !== undefined && elsewhere !== undefined)
+        await admit(elsewhere, [{ ...first, id: 'f'.repeat(32), order: `${first.order}z` }])
+      release()
+      await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
+      expect(handled).toHaveLength(2)
+    },
+  )
 })
 
 describe('an admission in flight', () => {

@@ -144,6 +144,29 @@ test('rolls back the transactions of the handlers', async () => {
   expect(codes()).toHaveLength(CONCURRENCY)
 })
 
+test('begins no handler when its transaction took longer to begin than the lease has left', async () => {
+  const time = stoppable()
+  const { store, leasing } = sharedStore({ gives: true })
+  const { open, opened } = gate()
+  leasing.beforeTransaction = () => opened
+  const { receiver, url, errors } = await receiving({ clock: time.clock, store, handlerTimeoutMs: 1_000 })
+  const begun: number[] = []
+  receiver.on('message.*', (_event, { attempt }) => void begun.push(attempt))
+  await receiver.start()
+  await post(url, callback.smsDelivery())
+  await time.advance(0)
+  await expect.poll(() => leasing.transactions.begun).toBe(1)
+  time.standStill(LEASE_MS)
+  open()
+  await expect.poll(() => leasing.outcomes[0]).toBe('release')
+  await time.advance(1_000)
+  // Released attempts do not count.
+  expect(begun).toEqual([1])
+  expect(leasing.transactions).toEqual({ begun: 2, ended: 2 })
+  expect(leasing.outcomes).toEqual(['release', 'done'])
+  expect(errors).toEqual([])
+})
+
 test('a suspension has no effect with a store that is not shared', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing({ shared: false })
   standStill(LEASE_MS)

@@ -120,7 +120,7 @@ export function testTransactions<X extends object>(fresh: () => Promise<Transact
     if (first === undefined || transaction === undefined) throw new Error('Nothing was claimed.')
     await insert(transaction.context, 'slow')
     await expect.poll(async () => (await claim(other))[0]?.attempt, POLL).toBe(2)
-    expect(await transaction.commit(settling(first))).toBe(false)
+    expect(await transaction.commit(settling(first))).toEqual({ held: false, nextInMs: undefined })
     expect(await written()).toEqual([])
   })
 }

@@ -32,6 +32,8 @@ interface Leasing {
   /** The outcomes of the settlements. */
   readonly outcomes: string[]
   readonly transactions: { begun: number; ended: number }
+  /** Awaited before a transaction begins. */
+  beforeTransaction: (() => Promise<void>) | undefined
   /** The events of the admissions that asked for leases. */
   readonly seen: NewEvent[]
   /** The underlying store, as another process has it. */
@@ -49,6 +51,7 @@ export function newLeasing(): Leasing {
     deferrable: [],
     outcomes: [],
     transactions: { begun: 0, ended: 0 },
+    beforeTransaction: undefined,
     seen: [],
     elsewhere: undefined,
     before: undefined,
@@ -104,21 +107,22 @@ function settling(leasing: Leasing, outcome: string, deferrable: boolean): void 
 function transactionsOf(memory: MessageStore, leasing: Leasing): MessageStore['transactions'] {
   return {
     most: Infinity,
-    begin() {
+    async begin() {
       leasing.transactions.begun += 1
-      return Promise.resolve({
+      await leasing.beforeTransaction?.()
+      return {
         context: {},
         async commit(settlement) {
           leasing.transactions.ended += 1
           settling(leasing, settlement.outcome, false)
-          const [settled] = await memory.run([settlement])
-          return settled?.held === true
+          const [settled = { held: false, nextInMs: undefined }] = await memory.run([settlement])
+          return settled
         },
         rollBack() {
           leasing.transactions.ended += 1
           return Promise.resolve()
         },
-      })
+      }
     },
   }
 }
