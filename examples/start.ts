@@ -35,8 +35,8 @@ const receiver = createReceiver({
 /** Whom each message was for: an app keeps what the answer to a send says, for an SMS report names no recipient. */
 const recipients = new Map<string, string>()
 /** A report can overtake the answer to its send. */
-let sayAllSent = (): void => {}
-const allSent = new Promise<void>((resolve) => (sayAllSent = resolve))
+let resolveAllSent = (): void => {}
+const allSent = new Promise<void>((resolve) => (resolveAllSent = resolve))
 async function whom(messageId: string): Promise<string> {
   await allSent
   return recipients.get(messageId) ?? messageId
@@ -99,7 +99,7 @@ for (const sending of sendings) {
 }
 
 screen.scene('Their events arrive')
-sayAllSent()
+resolveAllSent()
 await emulator.idle({ deadlineMs: 60_000 })
 await receiver.drain({ deadlineMs: 60_000 })
 

@@ -55,13 +55,13 @@ export function createRecording(
       return { answer: await make() }
     } catch (error) {
       if (error instanceof SendError && error.answer !== undefined) return { answer: error.answer, refusal: error }
-      await tellOfFailure(intention, error)
+      await reportFailure(intention, error)
       throw error
     }
   }
 
   /** If recording fails, `send.unknown` follows once the answer is overdue: a false alarm is better than none. */
-  async function tellOfFailure(intention: Intention, error: unknown): Promise<void> {
+  async function reportFailure(intention: Intention, error: unknown): Promise<void> {
     // An unexpected error may follow a request that was sent.
     const mayBeSent = error instanceof SendError ? error.mayBeSent : !(error instanceof OptionsError)
     try {
