@@ -129,7 +129,7 @@ export function sendingAll(
     if (next < all.length) yield { from: next, outcomes: all.slice(next).map(unsent) }
   }
 
-  async function* inTurn() {
+  async function* eachOutcome() {
     for await (const { outcomes } of batches()) yield* outcomes
   }
 
@@ -147,7 +147,7 @@ export function sendingAll(
     get stoppedBy() {
       return stoppedBy
     },
-    [Symbol.asyncIterator]: inTurn,
+    [Symbol.asyncIterator]: eachOutcome,
     // Starts only when awaited: a caller that iterates does not await.
     then(fulfilled, rejected) {
       sent ??= collect()

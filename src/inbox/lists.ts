@@ -44,13 +44,13 @@ export function isFiltered(filter: EventFilter): boolean {
   return [types, project, channel, carrier, about, states, fromMs, toMs].some((each) => each !== undefined)
 }
 
-export function isMeant(filter: EventFilter, event: StoredEvent): boolean {
+export function matches(filter: EventFilter, event: StoredEvent): boolean {
   const { states, fromMs, toMs } = filter
   const { state, atMs, record, late } = event
   if (states !== undefined && !states.includes(state)) return false
   if (!isInTime(filter, atMs ?? (fromMs === undefined && toMs === undefined ? 0 : undefined))) return false
   if (!isAboutRecords(filter)) return true
-  return record !== undefined && isRecordMeant(filter, record, late === true)
+  return record !== undefined && recordMatches(filter, record, late === true)
 }
 
 /** An unknown time is in no range. */
@@ -62,7 +62,7 @@ function isAboutRecords({ types, project, channel, carrier, about }: EventFilter
   return [types, project, channel, carrier, about].some((each) => each !== undefined)
 }
 
-function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean): boolean {
+function recordMatches(filter: EventFilter, record: EventRecord, late: boolean): boolean {
   const { types, project, channel, carrier, about } = filter
   const { report, messageId } = record
   return (
@@ -78,7 +78,7 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
 
 /**
  * The JSON of a matching record contains at least one string of each list. An engine searches the bytes for them, so that it
- * decodes few records. `isMeant` rejects accidental matches.
+ * decodes few records. `matches` rejects records that match by accident.
  */
 export function needlesOf({ types, project, channel, carrier, about }: EventFilter): readonly (readonly string[])[] {
   const needles: (readonly string[])[] = []

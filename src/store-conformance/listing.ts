@@ -68,7 +68,7 @@ const FILTERS: readonly Filter[] = [
 ]
 
 /** The filters as the contract defines them, for the events above. */
-function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
+function matches(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
   const { types, project, channel, carrier, about, states, fromMs = -Infinity, toMs = Infinity } = filter
   const { report, kind, problem, overdue, unknownSend } = record ?? {}
   const unreported = overdue ? 'send.overdue' : unknownSend ? 'send.unknown' : problem ? 'unrecognized' : kind
@@ -102,7 +102,7 @@ async function assertFiltered(
         const filter = { ...one, ...other }
         assert.deepEqual(
           (await listed(open, filter, limit)).map(({ id }) => id),
-          all.filter((event) => isMeant(filter, event)).map(({ id }) => id),
+          all.filter((event) => matches(filter, event)).map(({ id }) => id),
           `by ${JSON.stringify(filter)}`,
         )
       }

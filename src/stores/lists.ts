@@ -1,5 +1,5 @@
 /** The lists of a store, as pages of what its engine finds. */
-import { isMeant, isSentTo, MAX_SENDS_EXAMINED } from '../inbox/lists.ts'
+import { isSentTo, matches, MAX_SENDS_EXAMINED } from '../inbox/lists.ts'
 import type { Awaitable, EventsQuery, ItemOf, MessageStore, Page, Query, SendsQuery } from '../inbox/store.ts'
 import {
   deadLetterOf,
@@ -44,7 +44,7 @@ function eventsPage(scans: Scans, query: EventsQuery): Awaitable<Page<StoredEven
   const { of: _, after, limit, key, id, ...filter } = query
   const isWanted = (one: ScannedEvent): boolean => {
     const event = eventOf(one)
-    return event !== undefined && (id === undefined || event.id === id) && isMeant(filter, event)
+    return event !== undefined && (id === undefined || event.id === id) && matches(filter, event)
   }
   const found = scans.scanEvents({ after, limit, key, id, filter, isMeant: isWanted })
   return andThen(found, (page) => pageOf(page, (one): readonly StoredEvent[] => listOf(eventOf(one))))

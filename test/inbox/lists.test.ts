@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { EventFilter } from '../../src/inbox/store.ts'
 import type { StoredEvent } from '../../src/messages/views.ts'
-import { isMeant } from '../../src/inbox/lists.ts'
+import { matches } from '../../src/inbox/lists.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 
 const AT_MS = 1_800_000_000_000
@@ -20,5 +20,5 @@ test.each<readonly [EventFilter, StoredEvent, boolean]>([
   [{ channel: 'sms' }, event({ record: undefined }), false],
   [{ toMs: AT_MS }, event({ atMs: undefined }), false],
 ])('%j', (filter, one, expected) => {
-  expect(isMeant(filter, one)).toBe(expected)
+  expect(matches(filter, one)).toBe(expected)
 })
