@@ -22,7 +22,7 @@ import type { StoreEntry } from './contenders/stores.ts'
 import { readCounters } from './database/counters.ts'
 import { answerQuestions, ask } from './processes/asking.ts'
 import { startPinned } from './processes/pinned.ts'
-import { placeOf, REPORTS } from './processes/spaced.ts'
+import { reportAt, REPORTS } from './processes/spaced.ts'
 import { countTraffic } from './processes/traffic.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
@@ -69,7 +69,7 @@ async function beChild(store: SharedStore, place: string, name: string): Promise
     while (answers.length < events) {
       const due = Math.min(events, Math.ceil(((performance.now() - beganMs) * rate) / 1_000))
       while (answers.length < due) {
-        const [report, message] = placeOf(answers.length)
+        const [report, message] = reportAt(answers.length)
         const messageId = `${name} ${beganMs} ${message}`
         const timestamp = beganSeconds + report
         const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId, timestamp })))

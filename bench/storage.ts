@@ -17,7 +17,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { recordCosts } from './capacity/costs.ts'
 import { chosenStores, type SharedStore } from './contenders/shared.ts'
-import { placeOf, type Place } from './database/sizes.ts'
+import { createPlace, type Place } from './database/sizes.ts'
 
 const MESSAGES = Number(process.env['MESSAGES'] ?? 100_000)
 const REPORTS = (process.env['REPORTS'] ?? '1,3').split(',').map(Number)
@@ -69,7 +69,7 @@ async function load(place: Place, reports: number): Promise<void> {
 }
 
 async function measure(name: SharedStore, reports: number): Promise<void> {
-  const place = await placeOf(name)
+  const place = await createPlace(name)
   try {
     await load(place, reports)
     const loaded = await place.sizes()

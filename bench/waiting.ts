@@ -12,7 +12,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { chosenStores, isSharedStore, SHARED_STORES, type SharedStore } from './contenders/shared.ts'
 import { answerQuestions, ask } from './processes/asking.ts'
 import { startPinned } from './processes/pinned.ts'
-import { placeOf, REPORTS } from './processes/spaced.ts'
+import { reportAt, REPORTS } from './processes/spaced.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
 const RATE = Number(process.env['RATE'] ?? 500)
@@ -68,7 +68,7 @@ async function beChild(store: SharedStore, place: string, processes: number, ind
     while (at < EVENTS) {
       const due = Math.min(EVENTS, ((performance.now() - beganMs) * RATE) / 1_000)
       for (; at < due; at += 1) {
-        const [report, message] = placeOf(at)
+        const [report, message] = reportAt(at)
         if ((message + report) % processes === index) accepting.push(accept(message, beganSeconds + report))
       }
       await pause(TICK_MS)

@@ -37,7 +37,7 @@ type Row = Readonly<Record<string, unknown>>
 const POLL_MS = 100
 
 /** A store of its own, in which nothing is stored yet. */
-export async function placeOf(name: SharedStore): Promise<Place> {
+export async function createPlace(name: SharedStore): Promise<Place> {
   const place = newPlace()
   const entry: StoreEntry = SHARED_STORES[name]
   const made = await entry.make(place)

@@ -10,7 +10,7 @@ import { answerQuestions, ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
 import { textOf } from '../report/report.ts'
 import { freshEvents } from './events.ts'
-import { answered } from './memory-store.ts'
+import { answeredAtOnce } from './memory-store.ts'
 
 const ROUNDS = 3
 const KNOWN = [100_000, 1_000_000] as const
@@ -23,16 +23,16 @@ interface Measured {
 }
 
 function open(maxEvents: number): MessageStore<object> {
-  return answered(openAlone(memoryStore({ maxEvents })))
+  return answeredAtOnce(openAlone(memoryStore({ maxEvents })))
 }
 
 /** Admits each event under a lease and settles it; each belongs to its own message. */
 function fill(store: MessageStore<object>, next: () => NewEvent, events: number): void {
   for (let left = events; left > 0; left -= 1) {
     const event = next()
-    const [admitted] = answered(store.run([admitting(event, LEASE_MS)]))
+    const [admitted] = answeredAtOnce(store.run([admitting(event, LEASE_MS)]))
     if (admitted?.granted === undefined) throw new Error('An event was not leased.')
-    answered(store.run([settling({ ...event, ...admitted.granted, expected: undefined })]))
+    answeredAtOnce(store.run([settling({ ...event, ...admitted.granted, expected: undefined })]))
   }
 }
 

@@ -3,11 +3,11 @@ import type { Awaitable, MessageStore } from '../../src/inbox/store.ts'
 import { openAlone } from '../database/calls.ts'
 
 export function openedMemoryStore(): MessageStore<object> {
-  return answered(openAlone(memoryStore()))
+  return answeredAtOnce(openAlone(memoryStore()))
 }
 
 /** The memory store answers at once. */
-export function answered<T>(answer: Awaitable<T>): T {
+export function answeredAtOnce<T>(answer: Awaitable<T>): T {
   if (answer instanceof Promise) throw new Error('The memory store did not answer at once.')
   return answer
 }

@@ -5,7 +5,7 @@ export const REPORTS = Number(process.env['REPORTS'] ?? 1)
 const SPACING = 100
 
 /** The report and the message at this position of the sequence. */
-export function placeOf(at: number): readonly [report: number, message: number] {
+export function reportAt(at: number): readonly [report: number, message: number] {
   const round = SPACING * REPORTS
   return [Math.floor((at % round) / SPACING), Math.floor(at / round) * SPACING + (at % SPACING)]
 }

@@ -123,7 +123,7 @@ function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): obj
 }
 
 /** An error of the control API. */
-class Refused extends Error {
+class ControlError extends Error {
   readonly status: number
   readonly code: string
 
@@ -134,8 +134,8 @@ class Refused extends Error {
   }
 }
 
-function invalid(message: string, status = 400): Refused {
-  return new Refused(status, 'invalid_request', message)
+function invalid(message: string, status = 400): ControlError {
+  return new ControlError(status, 'invalid_request', message)
 }
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
@@ -149,8 +149,8 @@ function checkAccess(request: IncomingMessage, token: string | undefined, needsT
   if (given !== undefined && token !== undefined && timingSafeEqual(sha256(given), sha256(token))) return
   const problem = whyTokenIsNeeded(request) ?? (needsToken ? 'The request changes something or reads keys.' : undefined)
   if (problem === undefined) return
-  if (token === undefined) throw new Refused(403, 'control_refused', `${problem} Set a controlToken to allow it.`)
-  throw new Refused(401, 'control_refused', `${problem} Send the controlToken as a Bearer token.`)
+  if (token === undefined) throw new ControlError(403, 'control_refused', `${problem} Set a controlToken to allow it.`)
+  throw new ControlError(401, 'control_refused', `${problem} Send the controlToken as a Bearer token.`)
 }
 
 function sha256(text: string): Buffer {
@@ -189,10 +189,10 @@ export function createControlApp(emulator: Controlled, token: string | undefined
     const found = candidates.find(({ method }) => method === request.method)
     checkAccess(request, token, found?.needsToken === true)
     if (found === undefined) {
-      if (candidates.length === 0) throw new Refused(404, 'route_unknown', 'GET /control lists the routes.')
+      if (candidates.length === 0) throw new ControlError(404, 'route_unknown', 'GET /control lists the routes.')
       const allow = candidates.map(({ method }) => method).join(', ')
       response.setHeader('allow', allow)
-      throw new Refused(405, 'method_not_allowed', `This route takes ${allow}.`)
+      throw new ControlError(405, 'method_not_allowed', `This route takes ${allow}.`)
     }
     const body = found.method === 'GET' ? {} : await bodyOf(request)
     const result = await found.run(emulator, { of: found.of, query: url.searchParams, body })
@@ -232,8 +232,8 @@ async function bodyOf(request: IncomingMessage): Promise<object> {
   throw invalid('The body is not a JSON object.')
 }
 
-function asRefusal(error: unknown): Pick<Refused, 'status' | 'code' | 'message'> {
-  if (error instanceof Refused) return error
+function asRefusal(error: unknown): Pick<ControlError, 'status' | 'code' | 'message'> {
+  if (error instanceof ControlError) return error
   if (error instanceof z.ZodError) {
     const message = error.issues.map((issue) => `${issue.path.join('.') || 'The body'}: ${issue.message}.`).join(' ')
     return { status: 400, code: 'invalid_request', message }

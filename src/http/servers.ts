@@ -31,7 +31,7 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
   let quietFor = (): number => Infinity
   let changed = (): void => {}
 
-  function waitFor(server: KnownServer): void {
+  function track(server: KnownServer): void {
     open.set(server, server)
     server.once('close', () => {
       open.delete(server)
@@ -41,7 +41,7 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
   }
 
   function add(server: SeenServer): SeenServer {
-    waitFor(server)
+    track(server)
     const { keepAliveTimeout } = server
     if (warned || keepAliveTimeout <= 0 || keepAliveTimeout > SHORT_KEEP_ALIVE_MS) return server
     warned = true
@@ -76,7 +76,7 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     see: (server: unknown): KnownServer | undefined => (isServer(server) ? add(server) : undefined),
     /** Stops all servers, including those given, which may not have received a request. */
     stop(given: readonly Server[], times: StopTimes): void {
-      for (const server of given) if (server.listening && !open.has(server)) waitFor(server)
+      for (const server of given) if (server.listening && !open.has(server)) track(server)
       for (const server of open.values()) {
         if (!(server instanceof Server)) continue
         stopped.add(server)

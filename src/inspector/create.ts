@@ -45,7 +45,7 @@ export function createInspector<R>(
       for (const one of [value ?? []].flat()) if (!name.startsWith(':')) headers.append(name, one)
     const answer = await answerTo({
       method,
-      ...placeOf(path, mount, whole.split('?', 1)[0]),
+      ...addressBelow(path, mount, whole.split('?', 1)[0]),
       query: new URLSearchParams(query),
       headers,
       remoteAddress: socket.remoteAddress,
@@ -65,7 +65,7 @@ export function createInspector<R>(
     const { pathname, searchParams: query } = new URL(url)
     const text = async () => (body === null ? '' : readText(body))
     const about = { method, query, headers, remoteAddress: undefined, original: request, text }
-    const answer = await answerTo({ ...placeOf(pathname, mount), ...about })
+    const answer = await answerTo({ ...addressBelow(pathname, mount), ...about })
     return method === 'HEAD' ? new Response(null, answer) : answer
   }
 
@@ -79,7 +79,7 @@ export function createInspector<R>(
 }
 
 /** The path of a request below the mount. Express and Connect remove the mount; `whole` is the path before that. */
-function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
+function addressBelow(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
   const isBelow = mount !== '' && (path === mount || path.startsWith(`${mount}/`))
   const below = isBelow ? path.slice(mount.length) : path
   // Express and Connect leave a slash if nothing remains.

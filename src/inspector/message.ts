@@ -9,7 +9,7 @@ import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
 import type { Kept } from './quarantine.ts'
 import { attemptsOf, rowOf, sentOf } from './rows.ts'
-import { Refused } from './server.ts'
+import { ProblemError } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
@@ -24,7 +24,11 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   const own = found.sent === undefined ? found.events : withOverdue(found.events, found.sent)
   const events = inOrder([...own, ...unrecognized.filter(({ id }) => own.every((event) => event.id !== id))])
   if (events.length === 0 && found.sent === undefined && refused === undefined)
-    throw new Refused(404, 'message_unknown', 'No report, send or refused request of a message with this id is stored.')
+    throw new ProblemError(
+      404,
+      'message_unknown',
+      'No report, send or refused request of a message with this id is stored.',
+    )
   const stored = found.record && latestOf(found.record)
   const sent = found.sent && { ...sentOf(found.sent), resentAs }
   const arrivals = events.filter(hasPlace).toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))

@@ -18,7 +18,7 @@ import {
   download,
   json,
   readChange,
-  Refused,
+  ProblemError,
   type Asked,
   type Route,
   nothingThere,
@@ -44,7 +44,7 @@ export function createRoutes(
   async function find(id: string, { of: messageId, project }: ListQuery): Promise<StoredEvent> {
     const stored = await finding.event(id, messageId === undefined ? undefined : { messageId, project })
     if (stored === undefined)
-      throw new Refused(404, 'event_unknown', 'The store has no event with this id. Its retention may be over.')
+      throw new ProblemError(404, 'event_unknown', 'The store has no event with this id. Its retention may be over.')
     return stored
   }
 
@@ -78,7 +78,7 @@ export function createRoutes(
         writeDown(what, asked, rights, { ids, result })
         return json(answer)
       } catch (error) {
-        writeDown(what, asked, rights, { outcome: error instanceof Refused ? 'refused' : 'failed' })
+        writeDown(what, asked, rights, { outcome: error instanceof ProblemError ? 'refused' : 'failed' })
         throw error
       }
     },
@@ -106,9 +106,9 @@ export function createRoutes(
     look('/api/events/:', async (query, _, id) => showEvent(await find(id, query), looking)),
     get('/api/events/:/raw', async (asked, rights, id) => {
       if (!rights.reveal)
-        throw new Refused(403, 'reveal_required', 'The download of a body requires the right `reveal`.')
+        throw new ProblemError(403, 'reveal_required', 'The download of a body requires the right `reveal`.')
       const { raw } = await limitedSearch(() => find(id, readQuery(asked.query)))
-      if (raw === undefined) throw new Refused(404, 'not_kept', 'The store no longer has the bytes of this event.')
+      if (raw === undefined) throw new ProblemError(404, 'not_kept', 'The store no longer has the bytes of this event.')
       writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)
     }),
@@ -175,7 +175,7 @@ function createAssets(): (name: string, ifNoneMatch: string | null) => Response 
   return (name, ifNoneMatch) => {
     files ??= readFiles()
     if (name === 'index.html' && !files.has('main.js'))
-      throw new Refused(503, 'page_not_built', 'The page of the inspector is not built: run `npm run build`.')
+      throw new ProblemError(503, 'page_not_built', 'The page of the inspector is not built: run `npm run build`.')
     const found = files.get(name)
     if (found === undefined) throw nothingThere()
     const { body, type, etag } = found

@@ -66,8 +66,8 @@ export interface Problem {
 }
 
 /** Ends a route with a `Problem`. The message says what to do and quotes nothing. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
   readonly answer: Response
 
   constructor(status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) {
@@ -97,11 +97,11 @@ export function createServer(
         { code: 'inspector_authorize_failed', cause },
         `\`authorize\` of the inspector threw. The cause: ${cause}`,
       )
-      throw new Refused(500, 'authorize_failed', 'The access check failed. The log has the cause.')
+      throw new ProblemError(500, 'authorize_failed', 'The access check failed. The log has the cause.')
     }
     const rights = readRights(allowed)
     if (rights === undefined)
-      throw new Refused(403, 'forbidden', 'You may not see this: `authorize` of the inspector did not allow it.')
+      throw new ProblemError(403, 'forbidden', 'You may not see this: `authorize` of the inspector did not allow it.')
     return rights
   }
 
@@ -115,25 +115,25 @@ export function createServer(
     if (right !== undefined) return right.run(asked, rights, decoded(right.pattern.exec(asked.path)?.[1] ?? ''))
     if (found.length === 0) throw nothingThere()
     const allow = found.map((row) => (row.method === 'GET' ? 'GET, HEAD' : row.method)).join(', ')
-    throw new Refused(405, 'method_not_allowed', `Only ${allow} is allowed here.`, { allow })
+    throw new ProblemError(405, 'method_not_allowed', `Only ${allow} is allowed here.`, { allow })
   }
 
-  function failureOf(error: unknown): Refused {
+  function failureOf(error: unknown): ProblemError {
     // Messages of this package quote no body.
-    if (isOurs(error)) return new Refused(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
+    if (isOurs(error)) return new ProblemError(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
     const cause = failureLine(error, secrets())
     logger.error({ code: 'inspector_failed', cause }, `The store or the inspector itself failed. The cause: ${cause}`)
     const name = error instanceof Error ? error.name : 'a value that is not an error'
     const text = `The store or the inspector itself failed with ${name}. The log has the message.`
-    return new Refused(503, 'store_failed', text)
+    return new ProblemError(503, 'store_failed', text)
   }
 
   return (asked) =>
-    answerTo(asked).catch((error: unknown) => (error instanceof Refused ? error : failureOf(error)).answer)
+    answerTo(asked).catch((error: unknown) => (error instanceof ProblemError ? error : failureOf(error)).answer)
 }
 
-export function nothingThere(): Refused {
-  return new Refused(404, 'not_found', 'There is nothing at this address of the inspector.')
+export function nothingThere(): ProblemError {
+  return new ProblemError(404, 'not_found', 'There is nothing at this address of the inspector.')
 }
 
 function decoded(part: string): string {
@@ -144,19 +144,19 @@ function decoded(part: string): string {
   }
 }
 
-/** Reads the input of a change. Throws a `Refused` if it is not allowed or invalid. */
+/** Reads the input of a change. Throws a `ProblemError` if it is not allowed or invalid. */
 export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.ZodType<T>): Promise<T> {
-  if (!write) throw new Refused(403, 'write_required', 'Changes require the right `write`.')
+  if (!write) throw new ProblemError(403, 'write_required', 'Changes require the right `write`.')
   if (!isSameOrigin(asked.headers))
-    throw new Refused(403, 'foreign_origin', 'Changes are accepted only from the page of the inspector.')
+    throw new ProblemError(403, 'foreign_origin', 'Changes are accepted only from the page of the inspector.')
   const [type = ''] = (asked.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/json')
-    throw new Refused(403, 'not_json', 'Send changes with the content-type application/json.')
+    throw new ProblemError(403, 'not_json', 'Send changes with the content-type application/json.')
   const text = await asked.text()
-  if (text === undefined) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
+  if (text === undefined) throw new ProblemError(413, 'body_too_large', 'The request is larger than 64 KiB.')
   const { success, data } = schema.safeParse(parsedJson(text))
   if (success) return data
-  throw new Refused(400, 'body_invalid', 'The body does not have the JSON fields of this address.')
+  throw new ProblemError(400, 'body_invalid', 'The body does not have the JSON fields of this address.')
 }
 
 /** Checks the headers in which a browser reports the origin. A form of another page can set neither. */
@@ -196,13 +196,13 @@ const listQuery = z.object({
 })
 export type ListQuery = z.infer<typeof listQuery>
 
-/** Empty values are absent. Throws a `Refused` (400) for invalid parameters. */
+/** Empty values are absent. Throws a `ProblemError` (400) for invalid parameters. */
 export function readQuery(query: URLSearchParams): ListQuery {
   const read = listQuery.safeParse(Object.fromEntries([...query].filter(([, value]) => value !== '')))
   if (read.success) return read.data
   const [issue] = read.error.issues
   const name = String(issue?.path[0])
-  throw new Refused(400, 'query_invalid', `The parameter ${name} is invalid: ${issue?.message ?? ''}.`)
+  throw new ProblemError(400, 'query_invalid', `The parameter ${name} is invalid: ${issue?.message ?? ''}.`)
 }
 
 /** Limits the searches of all inspectors in this process, so that they do not delay callbacks. */
@@ -210,7 +210,7 @@ export const limitedSearch = createLimiter({
   atOnce: 2,
   mostWaiting: 20,
   full() {
-    return new Refused(503, 'inspector_busy', 'Too many searches are waiting. Try again in a few seconds.', {
+    return new ProblemError(503, 'inspector_busy', 'Too many searches are waiting. Try again in a few seconds.', {
       'retry-after': '3',
     })
   },

@@ -35,14 +35,14 @@ export function openLocalDatabase(settings: FileSettings) {
 
 async function openOnce(settings: FileSettings) {
   const { path, maxBytes, shared = canShare() } = settings
-  const asOurs = (error: unknown): MessagingWebhooksError => fileError(error, settings)
+  const asFileError = (error: unknown): MessagingWebhooksError => fileError(error, settings)
   try {
     makeFolder(dirname(path))
   } catch (error) {
-    throw asOurs(error)
+    throw asFileError(error)
   }
   const db = await connect(path).catch((error: unknown) => {
-    throw asOurs(error)
+    throw asFileError(error)
   })
   try {
     // Set by PRAGMA, because some Node versions ignore the constructor's option.
@@ -65,13 +65,13 @@ async function openOnce(settings: FileSettings) {
         try {
           return transaction(durable, work)
         } catch (error) {
-          throw asOurs(error)
+          throw asFileError(error)
         }
       },
     }
   } catch (error) {
     db.close()
-    throw asOurs(error)
+    throw asFileError(error)
   }
 
   function checkOurs(): number {

@@ -20,7 +20,7 @@ import {
   standingOf,
   verifiableAtStart,
   type KeptRequest,
-  type Refused,
+  type Refusal,
 } from './request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages, type Run } from './reverify.ts'
 import { listSchema, reverifySchema, show, type Quarantine } from './surface.ts'
@@ -246,7 +246,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     },
     intake: {
       /** Keeps a refused request if it is worth keeping. Never throws and never waits. */
-      keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
+      keep(callback: ArrivedCallback, body: ReadBody, refused: Refusal): void {
         const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
         const standing = standingOf(kept, body, refused)

@@ -30,7 +30,7 @@ export interface ExactCallback extends ArrivedCallback {
 }
 
 /** Why a request was refused. `unchecked`: its credentials could not be looked up. */
-export interface Refused extends NotProved {
+export interface Refusal extends NotProved {
   readonly unchecked?: boolean
 }
 
@@ -62,7 +62,7 @@ export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
   return { ...callback, captured }
 }
 
-export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refused): Standing {
+export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refusal): Standing {
   const { code, unchecked = false, offsetSeconds } = refused
   const { project } = body
   return {
@@ -74,7 +74,7 @@ export function standingOf(callback: ExactCallback, body: ReadBody, refused: Ref
   }
 }
 
-function classOf(callback: ExactCallback, body: ReadBody, refused: Refused): QuarantineClass {
+function classOf(callback: ExactCallback, body: ReadBody, refused: Refusal): QuarantineClass {
   // No key proves a request that was refused by its project name.
   if (isNameRefused(refused)) return 'rest'
   if (refused.offsetSeconds !== undefined) return 'provedButStale'

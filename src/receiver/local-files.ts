@@ -14,7 +14,7 @@ interface LocalFiles {
   close(): Promise<void>
 }
 
-interface Place {
+interface NamedFolder {
   readonly folder: string
   /** For messages. */
   readonly option: string
@@ -27,15 +27,15 @@ export function createLocalFiles(
   report: (error: MessagingWebhooksError) => void,
 ): LocalFiles {
   const files = new Map<string, LocalFile>()
-  const beside = placeOf(spoolFolder, 'the default of `spool`, beside the SQLite store')
-  const ofSpool = given === false ? undefined : (placeOf(given, '`spool`') ?? beside)
+  const beside = namedFolder(spoolFolder, 'the default of `spool`, beside the SQLite store')
+  const ofSpool = given === false ? undefined : (namedFolder(given, '`spool`') ?? beside)
   const chosen = quarantine === undefined ? false : quarantine.folder
-  const ofQuarantine = chosen === false ? undefined : (placeOf(chosen, '`quarantine.folder`') ?? ofSpool ?? beside)
+  const ofQuarantine = chosen === false ? undefined : (namedFolder(chosen, '`quarantine.folder`') ?? ofSpool ?? beside)
 
-  function fileAt(place: Place | undefined): LocalFile | undefined {
-    if (place === undefined) return undefined
-    const path = resolve(place.folder)
-    const file = files.get(path) ?? createLocalFile({ ...place, report })
+  function fileAt(named: NamedFolder | undefined): LocalFile | undefined {
+    if (named === undefined) return undefined
+    const path = resolve(named.folder)
+    const file = files.get(path) ?? createLocalFile({ ...named, report })
     files.set(path, file)
     return file
   }
@@ -49,6 +49,6 @@ export function createLocalFiles(
   }
 }
 
-function placeOf(folder: string | false | undefined, option: string): Place | undefined {
+function namedFolder(folder: string | false | undefined, option: string): NamedFolder | undefined {
   return folder === undefined || folder === false ? undefined : { folder, option }
 }

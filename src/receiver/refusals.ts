@@ -1,6 +1,6 @@
 /** Refuses callbacks: counts, reports and answers them, and keeps those that may be authentic in the quarantine. */
 import type { QuarantineIntake } from '../quarantine/quarantine.ts'
-import type { Refused } from '../quarantine/request.ts'
+import type { Refusal } from '../quarantine/request.ts'
 import type { Probes } from '../operations/doctor/protocol.ts'
 import type { ArrivedCallback } from '../public/callback.ts'
 import type { RefusalCode } from '../public/error-table.ts'
@@ -48,7 +48,7 @@ export function createRefusals(options: RefusalsOptions) {
   }
 
   /** The service never sends the message id of a probe. */
-  function keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
+  function keep(callback: ArrivedCallback, body: ReadBody, refused: Refusal): void {
     if (body.probeId === undefined) quarantine.keep(callback, body, refused)
     else options.probes.refused(callback, body, refused)
   }

@@ -73,10 +73,10 @@ export function createAccounts(open: () => Promise<MessageStore<object>>) {
       const pages = everyPage(async (after) => (await open()).scan({ of: 'sends', after, limit: A_STEP, ...period }))
       for await (const { items } of pages)
         for (const found of items) {
-          if (balance.isBehind(found)) balance.catchUp()
+          if (balance.isBehind(found)) balance.countUnanswered()
           balance.see(found)
         }
-      balance.catchUp()
+      balance.countUnanswered()
       return balance.drawn()
     },
   }

@@ -107,7 +107,7 @@ export function createBalance() {
       if (expectation.reference !== undefined) seeSend(found)
       if (!isPendingSend(expectation)) count(expectation, outcomeOf(found))
     },
-    catchUp: countUnanswered,
+    countUnanswered,
     drawn(): SendAccount {
       return { ...sum, failed: Object.fromEntries(causes.failed), refused: Object.fromEntries(causes.refused) }
     },

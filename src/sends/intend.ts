@@ -116,7 +116,7 @@ export function createIntend(places: IntendPlaces): {
   }
 
   function callsFor({ sends, partsOf, meta, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
-    const answered = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
+    const stopAwaiting = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
     expected(answerByMs)
 
     /** An event that was created for the send stays. */
@@ -148,7 +148,7 @@ export function createIntend(places: IntendPlaces): {
       }
       const store = await open()
       const counts = await writeDown(store, entries, places)
-      answered()
+      stopAwaiting()
       if (ended.length > 0) await endPendingSends(store, ended)
       if (released.length > 0) await release(released)
       if (unknown.length > 0) await say(unknown)
@@ -159,11 +159,11 @@ export function createIntend(places: IntendPlaces): {
       sent,
       async notSent() {
         await release(sends)
-        answered()
+        stopAwaiting()
       },
       async unknown() {
         await say(sends)
-        answered()
+        stopAwaiting()
       },
     }
   }

@@ -81,9 +81,7 @@ export function failureLine({ kind, resend, reason, cause }: NonNullable<EventRo
   </p>`
 }
 
-type Refused = NonNullable<EventList['refused']>
-
-export function refusedText({ count }: Refused): string {
+export function refusedText({ count }: NonNullable<EventList['refused']>): string {
   return `${ui.several(count, 'refused request names', 'refused requests name')} it`
 }
 

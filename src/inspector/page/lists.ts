@@ -22,7 +22,7 @@ export function EventsView(view: View): VNode | VNode[] {
       location.replace(labels.hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
   return h`${ui.heading('Events')}${filters(list, EVENTS, view.session)}
-    ${ui.answered(asked, ({ items, next, lookedBackTo, sent, sentBefore, refused }) => [
+    ${ui.loaded(asked, ({ items, next, lookedBackTo, sent, sentBefore, refused }) => [
       refused &&
         ui.problems('Refused', [
           {
@@ -85,7 +85,7 @@ function sends(sent: readonly Sent[]): Child {
 export function DeadLettersView(view: View): VNode | VNode[] {
   const list = useList<DeadLetterList>('dead-letters', [...LETTERS, ...TIMES, 'error'], view.route, view.changes)
   const { query, isFiltered, after, asked } = list
-  return h`${ui.heading('Dead letters')}${ui.answered(
+  return h`${ui.heading('Dead letters')}${ui.loaded(
     asked,
     ({ items, groups, refused, matching, total, isCut, next }) => [
       refused.length > 0 && refusedByStore(refused),

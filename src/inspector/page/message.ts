@@ -11,7 +11,7 @@ export function MessageView(view: View): VNode | VNode[] {
   const { id = '', query } = view.route
   const path = `api/messages/${encodeURIComponent(id)}${queryOf({ project: query['project'] })}`
   const asked = useAsked<MessageDetail>(path, view.changes)
-  return h`${ui.heading(['Message ', ui.idText(id, 'message id')])}${ui.answered(asked, (message) => [
+  return h`${ui.heading(['Message ', ui.idText(id, 'message id')])}${ui.loaded(asked, (message) => [
     about(message),
     nextSteps(message, view),
     message.order !== undefined && h`<p class="quiet">${message.order}</p>`,
@@ -176,7 +176,7 @@ export function EventView(view: View): VNode | VNode[] {
   const path = `api/events/${encodeURIComponent(id)}`
   const named = queryOf({ of: query['of'], project: query['project'] })
   const asked = useAsked<EventDetail>(path + named, view.changes)
-  return h`${ui.heading('Event')}${ui.answered(asked, (detail) => whole(detail, `${path}/raw${named}`, view))}`
+  return h`${ui.heading('Event')}${ui.loaded(asked, (detail) => whole(detail, `${path}/raw${named}`, view))}`
 }
 
 function whole(detail: EventDetail, rawPath: string, view: View): Child {

@@ -9,7 +9,7 @@ import * as ui from './ui.ts'
 export function OverviewView(view: View): VNode | VNode[] {
   const { range } = view.route.query
   const asked = useAsked<Overview>(`api/overview${queryOf({ range })}`, view.changes)
-  return h`${ui.heading('Overview')}${ui.answered(asked, (overview) => whole(overview, view))}`
+  return h`${ui.heading('Overview')}${ui.loaded(asked, (overview) => whole(overview, view))}`
 }
 
 function whole(overview: Overview, view: View): Child {

@@ -23,7 +23,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
 function Requests(view: View): VNode | VNode[] {
   const list = useList<QuarantineList>('quarantine', ['class', 'code', 'project', 'q'], view.route, view.changes)
   const about = list.query['q']
-  return h`${ui.heading('Quarantine')}${ui.answered(list.asked, ({ items, groups, size, counts, next }) => [
+  return h`${ui.heading('Quarantine')}${ui.loaded(list.asked, ({ items, groups, size, counts, next }) => [
     about === undefined
       ? causes(groups, size, list.isFiltered)
       : h`<p>Requests about “${about}”. <a href="#/quarantine">Show all</a></p>`,

@@ -257,7 +257,7 @@ export function problemBox({ status, message }: NoAnswer, isOld = false): Child 
 }
 
 /** Shows the answer with `whole`, the error, or a placeholder while loading. */
-export function answered<T>({ value, problem }: Asked<T>, whole: (value: T) => Child): Child {
+export function loaded<T>({ value, problem }: Asked<T>, whole: (value: T) => Child): Child {
   if (value !== undefined)
     return [problem !== undefined && problem.status !== 0 && problemBox(problem, true), whole(value)]
   if (problem !== undefined) return problemBox(problem)

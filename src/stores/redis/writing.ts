@@ -104,8 +104,8 @@ function storedCommands(change: VersionedChange): readonly Command[] {
 
 const NONE: readonly never[] = []
 
-/** The sorted sets of record keys, and the position of a record in each. */
-const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord) => number | undefined])[] = [
+/** The sorted sets of record keys, and the score of a record in each. */
+const INDEXES: readonly (readonly [set: string, scoreOf: (record: MessageRecord) => number | undefined])[] = [
   ['due', (record) => (record.lease === undefined ? dueMark(record) : undefined)],
   ['leased', (record) => (record.lease === undefined ? undefined : dueMark(record))],
   ['sent', ({ send }) => send && Math.floor(send.sentAtMs)],
@@ -113,8 +113,8 @@ const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord)
 ]
 
 function indexCommands({ key, before, after }: VersionedChange): readonly Command[] {
-  return INDEXES.flatMap(([set, placeOf]): readonly Command[] => {
-    const [was, is] = [before && placeOf(before), after === null ? undefined : placeOf(after)]
+  return INDEXES.flatMap(([set, scoreOf]): readonly Command[] => {
+    const [was, is] = [before && scoreOf(before), after === null ? undefined : scoreOf(after)]
     if (is === was) return NONE
     return [is === undefined ? ['ZREM', set, key] : ['ZADD', set, String(is), key]]
   })

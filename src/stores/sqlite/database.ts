@@ -60,7 +60,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
     migrate(db)
   } catch (error) {
     db.close()
-    throw asOurs(error)
+    throw asStoreError(error)
   }
   const latestTime = createLatestTime(db)
   const { isReplaced, abandon, transaction } = createFile(db, path, synchronous)
@@ -78,7 +78,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
           return work()
         })
       } catch (error) {
-        throw asOurs(error)
+        throw asStoreError(error)
       }
     },
   }
@@ -91,7 +91,7 @@ async function connectTo(path: string): Promise<Connection> {
     if (resultCode(error) === undefined)
       throw new MessagingWebhooksError('store_unsupported', `This is Node ${process.versions.node}.`, { cause: error })
     const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-    if (!isFolder && existsSync(dirname(path))) throw asOurs(error)
+    if (!isFolder && existsSync(dirname(path))) throw asStoreError(error)
     throw new MessagingWebhooksError('store_path_invalid', undefined, { cause: error })
   }
 }
@@ -105,7 +105,7 @@ const OF_THE_DATA = new Set([1, 18, 19, 20, 21, 25])
  * Converts failures of the file or its disk to errors of this package, because no event caused them: a disk that was full for a
  * moment must not turn an event into `unrecognized`. Rethrows all others.
  */
-export function asOurs(error: unknown): unknown {
+export function asStoreError(error: unknown): unknown {
   const code = resultCode(error)
   if (code === undefined || OF_THE_DATA.has(code)) return error
   if (code === SQLITE_BUSY) return new MessagingWebhooksError('store_locked', undefined, { cause: error })

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../messages/record.ts'
 import { retentionOf } from '../../messages/retention.ts'
 import { createScan } from '../lists.ts'
 import { runLocally } from '../local.ts'
-import { asOurs, type Database } from './database.ts'
+import { asStoreError, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
@@ -35,7 +35,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
   return {
     run<C extends Command>(commands: readonly C[], times: Times): readonly AnswerOf<C>[] {
       const about = { ...times, retention, worker: workers.own }
-      return transaction(commands.some(isDurable), times.nowMs, () => runLocally(engine, commands, about))
+      return transaction(commands.some(isDurableCommand), times.nowMs, () => runLocally(engine, commands, about))
     },
     due({ of, limit, exclude = NO_KEYS }: DueRequest, { nowMs, trustedMs }: Times): Due {
       if (of === 'retention') return { keys: aged(trustedMs, limit), nextInMs: undefined }
@@ -54,7 +54,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
         db.exec(sql`VACUUM`)
         db.exec(sql`PRAGMA wal_checkpoint(TRUNCATE)`)
       } catch (error) {
-        throw asOurs(error)
+        throw asStoreError(error)
       }
     },
     close(): void {
@@ -71,7 +71,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
 const NO_KEYS: ReadonlySet<string> = new Set()
 
 /** A lost lease or settlement only repeats work. */
-export function isDurable({ do: name }: Pick<Command, 'do'>): boolean {
+export function isDurableCommand({ do: name }: Pick<Command, 'do'>): boolean {
   return name !== 'lease' && name !== 'settle' && name !== 'release' && name !== 'expire' && name !== 'read'
 }
 

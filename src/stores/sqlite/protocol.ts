@@ -2,7 +2,7 @@
 import type * as messages from '../../sqlite/messages.ts'
 import type { DatabaseOptions } from './database.ts'
 import { unpackCommands, type PackedCommands } from './encoding.ts'
-import { isDurable as isDurableCommand, type Engine, type EngineOptions, type Times } from './engine.ts'
+import { isDurableCommand, type Engine, type EngineOptions, type Times } from './engine.ts'
 import type { Worker } from './workers.ts'
 
 export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
@@ -39,7 +39,7 @@ export function isTogether({ call }: Request): boolean {
 }
 
 /** Whether its effect must survive a power failure once it is answered. */
-export function isDurable({ call, args }: Request): boolean {
+export function isDurableRequest({ call, args }: Request): boolean {
   // `args` are those of the call.
   const [packed] = args as Parameters<Calls['run']>
   return call === 'run' && packed.commands.some(isDurableCommand)

@@ -54,7 +54,7 @@ WHERE dead_letters.id = ?`)
   const records = prepare(sql`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
 
   /** The first position with only events after `toMs`. Times grow with numbers, so a binary search finds it. */
-  function placeOf(toMs: number): number {
+  function firstAfter(toMs: number): number {
     let [low, high] = [0, AFTER_ALL]
     while (low < high) {
       const from = low + Math.floor((high - low) / 2)
@@ -72,7 +72,7 @@ WHERE dead_letters.id = ?`)
     const piece = isBounded ? PIECE : limit + 1
     const untilMs = monotonicMs() + LOOK_MS
     const found: ScannedEvent[] = []
-    let before = after === undefined ? (toMs === undefined ? AFTER_ALL : placeOf(toMs)) : Number(after)
+    let before = after === undefined ? (toMs === undefined ? AFTER_ALL : firstAfter(toMs)) : Number(after)
     for (let looked = piece; ; looked += piece) {
       const end = pieceBefore.get(before, piece) ?? {}
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]

@@ -6,7 +6,7 @@ import { openDatabase, UNTIMED, type Database } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import {
   createCalls,
-  isDurable,
+  isDurableRequest,
   isLast,
   isTogether,
   type Calls,
@@ -131,7 +131,7 @@ function createAnswering({ transaction }: Database, calls: Calls) {
   /** Commits all requests at once, durably if one of them must be. */
   function answerTogether(requests: readonly Request[]): readonly Reply[] {
     if (requests.length < 2) return requests.map(answer)
-    const durable = requests.some(isDurable)
+    const durable = requests.some(isDurableRequest)
     try {
       return transaction(durable, UNTIMED, () => requests.map(perform))
     } catch (error) {
