@@ -62,7 +62,7 @@ const MAY_IMPORT = {
   'testing/': [],
   // It shares the contract's tables with the receiver, and signs with the testing kit.
   'emulator/': ['carriers/', 'testing/sign'],
-  'store-conformance/': ['messages/', 'inbox/(store|lists)', 'dispatch/claim'],
+  'store-conformance/': ['messages/', 'inbox/(store|lists)', 'dispatch/claim', 'stores/retention-options'],
 }
 
 /** Entry points, which nothing but those named may import. */

@@ -14,6 +14,7 @@ import { admitting, digestOf, keyOf, LONG_MS, sample } from './samples.ts'
 import { sent } from './sends.ts'
 import { itemsOf, recordOf, until, type Fixture } from './suite.ts'
 import { systemClock } from '../runtime/clock.ts'
+import { retentionSchema } from '../stores/retention-options.ts'
 
 const { now } = systemClock()
 
@@ -89,7 +90,7 @@ function pick<T>(list: readonly T[], dice: number): T | undefined {
 function createExpected() {
   const records = new Map<string, MessageRecord>()
   const payloads = new Map<string, string | undefined>()
-  const retention = retentionOf({ retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 })
+  const retention = retentionOf(retentionSchema.parse({}))
 
   function apply<C extends Command>(command: C): AnswerOf<C> {
     const { key } = command

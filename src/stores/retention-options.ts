@@ -1,4 +1,5 @@
 /** The options of every durable store for how long it keeps data. */
+import { z } from 'zod'
 import { daysAboveZero } from '../runtime/check-options.ts'
 
 export const RETENTION_OPTIONS = {
@@ -9,3 +10,4 @@ export const RETENTION_OPTIONS = {
   /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   dedupeDays: daysAboveZero.default(30),
 }
+export const retentionSchema = z.strictObject(RETENTION_OPTIONS)

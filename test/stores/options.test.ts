@@ -13,12 +13,15 @@ import { inspect } from 'node:util'
 import pg from 'pg'
 import { createClient, createCluster } from 'redis'
 import { expect, test } from 'vitest'
+import { ownStore } from '../../examples/store-of-your-own.ts'
+import { hostOf } from '../support/stores.ts'
 
 const PASSWORD = 'PASSWORD-THAT-NO-TEXT-MAY-SHOW'
 const connectionString = `postgres://app:${PASSWORD}@127.0.0.1:1/app`
 const uri = `mysql://app:${PASSWORD}@127.0.0.1:1/app`
 const client = createClient()
 const path = 'never-opened.db'
+const openOwnStore = (options: Parameters<typeof ownStore>[1]) => ownStore(':memory:', options).open(hostOf())
 
 const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options: unknown, says: string])[] = [
   [memoryStore, { maxEvent: 5 }, 'Invalid option for memoryStore: maxEvent. Did you mean maxEvents?'],
@@ -87,6 +90,9 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [sqliteStore, '', 'path'],
   [sqliteStore, ':memory:', 'memoryStore'],
   [sqliteStore, { path: 'x.db', retentionDays: 0 }, 'retentionDays'],
+  [openOwnStore, { retentionDays: 0 }, 'openRecordStore: retentionDays is 0; expected a number of days above 0'],
+  [openOwnStore, { dedupeDays: Number.NaN }, 'openRecordStore: dedupeDays is NaN; expected a number of days above 0'],
+  [openOwnStore, { dedupDays: 3 }, 'Invalid option for openRecordStore: dedupDays. Did you mean dedupeDays?'],
 ]
 
 /** Addresses with a part of the password where a driver reads a host, and others that no driver reads as they are meant. */

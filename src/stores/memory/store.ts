@@ -3,11 +3,12 @@
  * only, and no longer recognises duplicates of those.
  */
 import { z } from 'zod'
-import { checkOptions, daysAboveZero, numberAboveZero, type Given } from '../../runtime/check-options.ts'
+import { checkOptions, numberAboveZero, type Given } from '../../runtime/check-options.ts'
 import type { MessageStore, Store, StoreHost } from '../../inbox/store.ts'
 import type { LocalEngine } from '../engine.ts'
 import { createScan } from '../lists.ts'
 import { runLocally } from '../local.ts'
+import { RETENTION_OPTIONS } from '../retention-options.ts'
 import { createTrustedTime } from '../trusted-time.ts'
 import { endedAtMsIn } from '../codec.ts'
 import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
@@ -23,7 +24,7 @@ export const memoryBounds = {
   /** Maximum number of dead letters. The oldest is discarded first. Default 1,000. */
   maxDeadLetters: numberAboveZero(Infinity).default(1_000),
   /** How long a settled event is remembered as seen. Default 30 days. */
-  dedupeDays: daysAboveZero.default(30),
+  dedupeDays: RETENTION_OPTIONS.dedupeDays,
   /** Maximum number of messages recorded by `receiver.sends.expect`. Default 1,000,000. */
   maxExpected: numberAboveZero(Infinity).default(1_000_000),
 }

@@ -2,23 +2,19 @@
 import { randomInt } from 'node:crypto'
 import type { MessageStore, StoreHost } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/retention.ts'
+import { checkOptions, type Given } from '../../runtime/check-options.ts'
 import { createSharedRunner } from '../compare-and-set.ts'
 import { createScan } from '../lists.ts'
+import { retentionSchema, type RETENTION_OPTIONS } from '../retention-options.ts'
 import { createTrustedTime } from '../trusted-time.ts'
 import { createEngine } from './engine.ts'
 import type { RecordStore } from './record-store.ts'
 import { createWalks } from './scanning.ts'
 
 /** Options of `openRecordStore`. */
-export interface RecordStoreOptions {
+export interface RecordStoreOptions extends Given<typeof RETENTION_OPTIONS> {
   /** The argument of `Store.open`. */
   readonly host: StoreHost
-  /** How long payloads of settled events are kept. Default 7 days. */
-  readonly retentionDays?: number | undefined
-  /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number | undefined
-  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
-  readonly dedupeDays?: number | undefined
 }
 
 /** Other processes do not notify this one of what they admit, so it looks this often. */
@@ -28,11 +24,12 @@ const NO_KEYS: ReadonlySet<string> = new Set()
 
 /**
  * Builds the store that a receiver opens from operations that read, compare and write records. Any number of processes may share
- * the database. Times are those of the process. Leases of a process that died end by time.
+ * the database. Times are those of the process. Leases of a process that died end by time. Throws
+ * an `OptionsError` for an invalid option.
  */
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): MessageStore {
-  const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
-  const retention = retentionOf({ retentionDays, deadLetterDays, dedupeDays })
+  const { host, ...given } = options
+  const retention = retentionOf(checkOptions(retentionSchema, given, 'openRecordStore'))
   const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
   const lasting = createTrustedTime(undefined, host.elapsedMs)
   // Distinguishes the leases of this process from those of others.
