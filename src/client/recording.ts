@@ -119,5 +119,5 @@ function storeSlow(): never {
 /** Whether a retry may succeed. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof MessagingWebhooksError)) return true
-  return !['options_invalid', 'receiver_closed', 'expect_unsupported', 'project_required'].includes(error.code)
+  return !['options_invalid', 'receiver_closed', 'project_required'].includes(error.code)
 }

@@ -1,6 +1,6 @@
 /**
  * The store contract. A store keeps one record for each message and the payloads of its events, applies commands to them, and
- * finds them again. It makes no decisions: `decide` in `src/messages/commands.ts` makes all of them.
+ * finds them again. It makes no decisions: `decide` in `src/messages/decide.ts` makes all of them.
  *
  * Calls carry durations, never instants. Only the store knows the time: a store on a server uses the clock of the server, and a
  * store in this process the clock of the receiver.

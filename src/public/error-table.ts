@@ -27,10 +27,6 @@ export const THROWN = {
     'The call names no project, and the receiver has several.',
     'Pass `{ project }`: a message id belongs to a project.',
   ],
-  expect_unsupported: [
-    'The store lacks `overdue` and `scanSends`, which `expect` and `intend` need.',
-    'Implement both, or use a store of this package.',
-  ],
   send_repeated: [
     'A send with this `reference` exists already. Nothing was sent now.',
     'Look up its outcome with `receiver.sends.account` or `send.unknown`. Use a new reference for another send.',

@@ -17,9 +17,8 @@ export interface Sends<M = unknown> {
    * Records what was sent: reports of these messages get `event.sent`, and a message without an end within `withinMs` causes
    * `send.overdue`. Durable if the store is. Can be repeated: known messages stay unchanged. Rejects with an `OptionsError` for
    * invalid arguments, including a `meta` above 4,096 bytes or refused by `schemas.meta`. Rejects with a
-   * `MessagingWebhooksError`: `project_required` if there are several projects, `expect_unsupported` if your own store lacks
-   * the operations, or the error of the store; then call it again. Contract, service.md#delivery-rules: no callback is sent
-   * again.
+   * `MessagingWebhooksError`: `project_required` if there are several projects, or the error of the store; then call it again.
+   * Contract, service.md#delivery-rules: no callback is sent again.
    */
   expect(sent: SentMessages, options?: ExpectOptions<M>): Promise<ExpectCounts>
   /**
