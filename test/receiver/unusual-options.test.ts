@@ -1,9 +1,8 @@
-/** Options that are not plain values work or are rejected in the receiver's own words; no error quotes what they throw. */
+/** Options of an unusual kind work, or are rejected without being quoted. */
 import { createReceiver, memoryStore, OptionsError } from 'messaging-webhooks'
 import { receiverOptions } from '../../src/receiver/options.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { hostileProxy } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 type Given = Parameters<typeof createReceiver>[0]
@@ -14,21 +13,12 @@ function withoutPrototype<T extends object>(fields: T): T {
   return Object.assign<T, T>(Object.create(null) as T, fields)
 }
 
-function isOurs(error: unknown): error is OptionsError {
-  try {
-    return error instanceof OptionsError
-  } catch {
-    return false
-  }
-}
-
 /** The code that `createReceiver` throws. */
-function refusal(options: () => object): unknown {
+function refusal(options: object): unknown {
   try {
-    createReceiver(options() as Given)
+    createReceiver(options as Given)
   } catch (error) {
-    // A foreign value may be a proxy that no test runner can print.
-    if (!isOurs(error)) return 'something of theirs'
+    if (!(error instanceof OptionsError)) return error
     expect(`${error.message} ${String(error.cause)}`).not.toContain(SIGNING_SECRET)
     return error.code
   }
@@ -40,33 +30,14 @@ const NAMES = Object.keys(receiverOptions)
 describe.each(NAMES)('%s', (name) => {
   const others = name === 'credentials' || name === 'projects' ? {} : { credentials: pair }
 
-  test.each<readonly [string, () => object]>([
-    ['is a proxy whose every trap throws', () => ({ ...others, [name]: hostileProxy() })],
-    ['is a list of such proxies', () => ({ ...others, [name]: [hostileProxy()] })],
-    ['holds such a proxy', () => ({ ...others, [name]: { 'My Shop': hostileProxy(), received: hostileProxy() } })],
-    [
-      'is a getter that throws',
-      () =>
-        Object.defineProperty({ ...others }, name, {
-          enumerable: true,
-          get() {
-            throw new Error(SIGNING_SECRET)
-          },
-        }),
-    ],
-    ['is a symbol', () => ({ ...others, [name]: Symbol(SIGNING_SECRET) })],
-    ['is not a number', () => ({ ...others, [name]: Number.NaN })],
+  test.each<readonly [string, value: unknown]>([
+    ['a symbol', Symbol(SIGNING_SECRET)],
+    ['not a number', Number.NaN],
     // All fields of these options are optional, so a promise looks like empty options.
-    ...(['ordering', 'retry', 'schemas'].includes(name)
-      ? []
-      : ([['is a promise', () => ({ ...others, [name]: Promise.resolve(pair) })]] as const)),
-  ])('rejects options where it %s', (_what, options) => {
-    expect(refusal(options)).toBe('options_invalid')
+    ...(['ordering', 'retry', 'schemas'].includes(name) ? [] : ([['a promise', Promise.resolve(pair)]] as const)),
+  ])('rejects %s', (_what, value) => {
+    expect(refusal({ ...others, [name]: value })).toBe('options_invalid')
   })
-})
-
-test('rejects options that are a proxy whose every trap throws', () => {
-  expect(refusal(() => hostileProxy())).toBe('options_invalid')
 })
 
 test.each<readonly [string, () => Given]>([
