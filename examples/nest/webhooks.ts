@@ -1,5 +1,5 @@
 import { Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
-import { createReceiver, type EventMap } from 'messaging-webhooks'
+import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 const { AUTH_KEY, SIGNING_SECRET, STORE = 'inbox.db' } = process.env
@@ -18,17 +18,11 @@ export class Webhooks implements OnApplicationBootstrap, OnApplicationShutdown {
     store: sqliteStore(STORE),
   })
 
-  constructor(private readonly notices: Notices) {
-    this.receiver.on('message.delivered', (event) => this.delivered(event))
-    this.receiver.on('message.failed', (event) => this.failed(event))
-  }
-
-  delivered({ messageId }: EventMap['message.delivered']): void {
-    this.notices.show(`${messageId} was delivered`)
-  }
-
-  failed({ messageId, failure }: EventMap['message.failed']): void {
-    this.notices.show(`${messageId} failed: ${failure.resend ? 'send it again' : 'do not send it again'}`)
+  constructor(notices: Notices) {
+    this.receiver.on('message.delivered', ({ messageId }) => notices.show(`${messageId} was delivered`))
+    this.receiver.on('message.failed', ({ messageId, failure }) => {
+      notices.show(`${messageId} failed: ${failure.resend ? 'send it again' : 'do not send it again'}`)
+    })
   }
 
   // When every module is ready, so that handlers can use all providers.

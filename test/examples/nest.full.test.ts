@@ -32,7 +32,7 @@ test('the guide shows each line of main-fastify.ts that main.ts does not have', 
 })
 
 test.each(['main', 'main-fastify'])(
-  '%s.ts accepts callbacks, calls methods with them, and closes on SIGTERM',
+  '%s.ts accepts callbacks, runs handlers that use a provider, and closes on SIGTERM',
   TIMEOUT,
   async (main) => {
     const folder = compiled()
