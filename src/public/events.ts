@@ -9,7 +9,7 @@
  * - proof: evidence that the service sent a callback: the authKey, the signature, or both.
  * - refused: without a valid proof, answered 401, and kept in the quarantine.
  * - quarantine: refused requests, kept to be verified again when the credentials are right.
- * - identity: the idempotency key; two callbacks with the same identity are the same event. It is the event's `id`.
+ * - identity: the idempotency key of an event, its `id`; two callbacks with the same identity are the same event.
  * - duplicate: a callback with a known identity; answered 204, and not dispatched again.
  * - anomaly: something unusual in a callback that could still be read.
  * - admission: storing a new event durably, before its callback is answered.
@@ -18,25 +18,23 @@
  * - payload: the masked body of an event, and what was read from it.
  * - spool: a file on this machine's disk that holds callbacks while the store is unavailable.
  * - gap: an earlier chat-app state has not arrived, while a later one has, which waits (the reorder wait).
- * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is
- *   not final.
+ * - final: a report that ends its message: delivered, read or failed, except a transient failure of a transactional send.
  * - expected: a sent message without a final report.
  * - overdue: expected for longer than allowed.
- * - pending send: a send that was recorded before its request. It becomes unknown if no outcome is recorded in time.
+ * - pending send: a send that was recorded before its request, and becomes unknown if no outcome is recorded in time.
  * - late: a report older than a dispatched report of the same message.
  * - dispatched: given to handlers for the first time.
  * - attempt: one run of the handlers of an event.
  * - in flight: leased to this process, with handlers running or about to run.
  * - back-off: the growing wait between the attempts of an event.
- * - settled: finished, because every handler succeeded or the event became a dead letter. To settle is to record the outcome of
- *   an attempt in the store.
- * - dead letter: an event whose handlers failed in every attempt, kept with its error.
+ * - settled: finished, because every handler succeeded or the event became a dead letter, and recorded as such in the store.
+ * - dead letter: an event that failed in every attempt or could not run, kept with its error.
  * - replay: a dead letter is due again, because someone asked for it.
  * - lease: the right to run the handlers of one message until a given time.
- * - token: the fencing token of a lease. It grows with each lease of a message, and only the last one settles.
- * - worker: a process that has a shared store open. It sends heartbeats; when they stop, its leases end early.
+ * - token: the fencing token of a lease, which grows with each lease of a message, so that only the last one settles.
+ * - worker: a process that has a shared store open and sends heartbeats; when they stop, its leases end early.
  * - retention: how long settled events, dead letters and identities are kept.
- * - erasure: removing what may identify a person. Identities remain.
+ * - erasure: removing what may identify a person, except identities.
  * - drain: to wait until nothing is left to dispatch.
  * - journal: the emulator's record of everything it received and sent.
  *
