@@ -30,7 +30,7 @@ export interface ClaimRequest {
   readonly exclude: ReadonlySet<string>
 }
 
-export interface ClaimWatch {
+interface ClaimWatch {
   /** Runs events as soon as they are leased: nothing else knows of their leases, and looking for more may take long. */
   readonly onLeased: (claims: readonly Claim[]) => void
   readonly report: (error: MessagingWebhooksError) => void

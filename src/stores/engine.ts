@@ -49,7 +49,7 @@ export interface EventScan extends ScanRequest {
   /** An engine may use it to skip events that cannot match. */
   readonly filter: EventFilter
   /** Whether an event belongs on the page. */
-  readonly isMeant: (event: ScannedEvent) => boolean
+  readonly isWanted: (event: ScannedEvent) => boolean
 }
 
 /** A period of sends, in one of two orders. */
@@ -65,7 +65,7 @@ export interface Indexes {
   payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
   /** For each of these records, the ids of the events that have a stored payload. */
   payloadIds(keys: readonly string[]): Awaitable<readonly (readonly string[])[]>
-  /** Events for which `isMeant` is true, newest first. Examines a bounded number. */
+  /** Events for which `isWanted` is true, newest first. Examines a bounded number. */
   scanEvents(request: EventScan): Awaitable<Page<ScannedEvent>>
   /** Dead letters, oldest first, or the one with this id. */
   scanDeadLetters(request: ScanRequest & { readonly id: string | undefined }): Awaitable<Page<ScannedEvent>>

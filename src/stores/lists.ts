@@ -46,7 +46,7 @@ function eventsPage(scans: Scans, query: EventsQuery): Awaitable<Page<StoredEven
     const event = eventOf(one)
     return event !== undefined && (id === undefined || event.id === id) && matches(filter, event)
   }
-  const found = scans.scanEvents({ after, limit, key, id, filter, isMeant: isWanted })
+  const found = scans.scanEvents({ after, limit, key, id, filter, isWanted })
   return andThen(found, (page) => pageOf(page, (one): readonly StoredEvent[] => listOf(eventOf(one))))
 }
 

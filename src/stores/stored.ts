@@ -74,7 +74,7 @@ export function storedPayload(columns: PayloadColumns): StoredPayload {
 /** A page of the events of one record, newest first. Settled events may have no payload. */
 export function eventsOf(
   { key, record, payloads }: Pick<ScannedRecord, 'key' | 'record'> & { readonly payloads: readonly StoredPayload[] },
-  { after, limit, isMeant }: EventScan,
+  { after, limit, isWanted }: EventScan,
 ): Page<ScannedEvent> {
   const ids = new Set(payloads.map(({ id }) => id))
   const events = [
@@ -84,5 +84,5 @@ export function eventsOf(
       .map(({ id, endedAtMs }) => ({ key, id, atMs: endedAtMs, record, payload: undefined })),
   ]
   const placed = events.sort(byNewest).map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
-  return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isMeant), limit)
+  return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isWanted), limit)
 }

@@ -16,7 +16,7 @@ interface Candidate {
 }
 
 /** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
-export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Page<ScannedEvent> {
+export function scanEvents(tables: MemoryTables, { after, limit, key, isWanted }: EventScan): Page<ScannedEvent> {
   const place = placeIn(after)
   const found: ScannedEvent[] = []
   let looked = 0
@@ -28,7 +28,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
     if (looked > MAX_EXAMINED) return lookedPage(found, limit, candidate.atMs)
     const events = eventsOf(tables, candidate.key).filter((one) => isAfter(place, one))
     looked += events.length
-    const meant = events.filter(isMeant)
+    const meant = events.filter(isWanted)
     if (meant.length === 0) continue
     found.push(...meant)
     found.sort(byNewest).splice(limit + 1)

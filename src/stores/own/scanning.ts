@@ -37,7 +37,7 @@ export function createWalks(store: RecordStore) {
       return old.map(({ key }) => key)
     },
     async scanEvents(request) {
-      const { key, id, after, limit, isMeant } = request
+      const { key, id, after, limit, isWanted } = request
       if (key !== undefined) {
         const [row] = await store.read([key])
         return row === undefined ? { items: [] } : eventsOf(walked(row), request)
@@ -48,7 +48,7 @@ export function createWalks(store: RecordStore) {
           for (const payload of payloads) {
             const listed = { id: payload.id, atMs: payload.admittedAtMs }
             const event: ScannedEvent = { ...listed, key: of, record, payload, place: writtenPlace(listed) }
-            if (isAfter(place, listed) && (id === undefined || id === payload.id) && isMeant(event)) yield event
+            if (isAfter(place, listed) && (id === undefined || id === payload.id) && isWanted(event)) yield event
           }
       })
       return scanned(found, limit)

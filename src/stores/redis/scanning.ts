@@ -43,7 +43,7 @@ export function createScans(engine: Engine, { look }: Records, { findLetter }: P
   }
 
   /** Events of the index, newest first. */
-  async function scanIndex({ after, limit, filter, isMeant }: EventScan): Promise<Page<ScannedEvent>> {
+  async function scanIndex({ after, limit, filter, isWanted }: EventScan): Promise<Page<ScannedEvent>> {
     const { fromMs = -Infinity, toMs = Infinity } = filter
     const step = isFiltered(filter) ? READ_AT_ONCE : limit + 1
     const found: ScannedEvent[] = []
@@ -52,7 +52,7 @@ export function createScans(engine: Engine, { look }: Records, { findLetter }: P
       const members = await pageOfSet(engine, 'events', { after: from, limit: step, newestFirst: true, fromMs, toMs })
       const read = members.slice(0, step)
       const events = await eventsAt(read.map((one) => ({ ...eventPlace(one.member), place: placeOf(one) })))
-      found.push(...events.filter((event) => event.payload !== undefined && isMeant(event)))
+      found.push(...events.filter((event) => event.payload !== undefined && isWanted(event)))
       const last = read.at(-1)
       if (found.length > limit || last === undefined || members.length <= step) return scanned(found, limit)
       from = placeOf(last)
@@ -61,18 +61,18 @@ export function createScans(engine: Engine, { look }: Records, { findLetter }: P
   }
 
   /** Events with this id, of any message. */
-  async function scanId(id: string, { after, limit, isMeant }: EventScan): Promise<Page<ScannedEvent>> {
+  async function scanId(id: string, { after, limit, isWanted }: EventScan): Promise<Page<ScannedEvent>> {
     const places = (await placesLike(engine, `${id}:*`)).filter((place) => place.id === id)
     const events = newestOf(await eventsAt(places), after, places.length)
-    return scanned(events.filter(isMeant), limit)
+    return scanned(events.filter(isWanted), limit)
   }
 
   /** All events of a message, including settled ones without a payload. */
-  async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Page<ScannedEvent>> {
+  async function scanMessage(key: string, { after, limit, isWanted }: EventScan): Promise<Page<ScannedEvent>> {
     const found = await look([key])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
     const events = newestOf(await eventsAt(places), after, places.length)
-    return scanned(events.filter(isMeant), limit)
+    return scanned(events.filter(isWanted), limit)
   }
 
   return {

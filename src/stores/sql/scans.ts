@@ -58,7 +58,7 @@ export function createScans({ statements, rows, ask }: Reading): Scans {
   }
 
   async function walk(scan: EventScan): Promise<Page<ScannedEvent>> {
-    const { after, limit, id, filter, isMeant } = scan
+    const { after, limit, id, filter, isWanted } = scan
     const isBounded = id !== undefined || isFiltered(filter)
     const piece = isBounded ? PIECE : limit + 1
     const meant: ScannedEvent[] = []
@@ -69,7 +69,7 @@ export function createScans({ statements, rows, ask }: Reading): Scans {
       const { found, last, isEnd } = await nextPiece(scan, point, most, piece)
       for (const row of found) {
         const event = readEvent(row, placeOf(row))
-        if (isMeant(event)) meant.push(event)
+        if (isWanted(event)) meant.push(event)
         if (meant.length > limit) return scanned(meant, limit)
       }
       if (last === undefined || isEnd) return scanned(meant, limit)

@@ -65,7 +65,7 @@ WHERE dead_letters.id = ?`)
     return low
   }
 
-  function walk({ after, limit, id, filter, isMeant }: EventScan): Page<ScannedEvent> {
+  function walk({ after, limit, id, filter, isWanted }: EventScan): Page<ScannedEvent> {
     const { fromMs = -Infinity, toMs } = filter
     const sought = [id === undefined ? null : digestBytes(id), JSON.stringify(needlesOf(filter))]
     const isBounded = id !== undefined || isFiltered(filter)
@@ -78,7 +78,7 @@ WHERE dead_letters.id = ?`)
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]
       for (const row of events.all(floor, before, ...sought)) {
         const event = readEvent(row)
-        if (isMeant(event)) found.push(event)
+        if (isWanted(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
       }
       before = floor
