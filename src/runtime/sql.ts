@@ -7,16 +7,8 @@ declare const IS_SQL: unique symbol
 /** Text made by this module. */
 export type Sql = string & { readonly [IS_SQL]: true }
 
-/** A part whose type names its values. */
-type Constant<Part> = Part extends Sql
-  ? Part
-  : Part extends string
-    ? string extends Part
-      ? never
-      : Part
-    : number extends Part
-      ? never
-      : Part
+/** A part whose type names each of its values. A record needs no property for a type that does not, such as `string` or a pattern. */
+type Constant<Part extends string | number> = Part extends Sql ? Part : {} extends Record<Part, true> ? never : Part
 
 /** SQL from a template with constants and other SQL. */
 export function sql<const Parts extends readonly (string | number)[]>(
@@ -27,7 +19,7 @@ export function sql<const Parts extends readonly (string | number)[]>(
 }
 
 /** SQL with a separator between its parts. */
-export function joined(parts: readonly Sql[], separator = ', '): Sql {
+export function joined(parts: readonly Sql[], separator: '' | ', ' | ';\n' = ', '): Sql {
   return made(parts.join(separator))
 }
 
@@ -42,10 +34,23 @@ export function plainName(name: string): Sql {
   return made(name)
 }
 
-/** A whole number where the engine accepts no parameter. Throws a `TypeError` for another. */
+/**
+ * A whole number where the engine accepts no parameter: in a PRAGMA, and in the migrations, which are also printed. The linter
+ * refuses it elsewhere. Throws a `TypeError` for another number.
+ */
 export function wholeNumber(number: number): Sql {
   if (!Number.isSafeInteger(number)) throw new TypeError('A number in SQL is not whole.')
   return made(String(number))
+}
+
+const PARAMETER = /\$(\d+)/g
+
+/** A statement with a question mark for each use of a parameter, and the numbers of these parameters in their order. */
+export function positional(statement: Sql): { readonly text: Sql; readonly numbers: readonly number[] } {
+  return {
+    text: made(statement.replaceAll(PARAMETER, '?')),
+    numbers: Array.from(statement.matchAll(PARAMETER), ([, number]) => Number(number)),
+  }
 }
 
 /** The only place that makes the type. */

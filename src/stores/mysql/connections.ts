@@ -1,6 +1,6 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type { Pool, PoolConnection } from 'mysql2/promise'
-import { sql, type Sql } from '../../runtime/sql.ts'
+import { positional, sql, type Sql } from '../../runtime/sql.ts'
 import { isRecord } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
@@ -8,6 +8,7 @@ import type { Ask, Statement, Value } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'
 import { Conflict, isConflict, isOfTheStatement } from './failures.ts'
+import { execute, query } from './query.ts'
 import { nameIn, rowReader } from './reading.ts'
 import type { Settings } from './settings.ts'
 
@@ -41,12 +42,10 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
   const ready = new WeakMap<object, number>()
 
   async function ask(client: PoolConnection, statement: Statement, values: readonly Value[] = []): Promise<Answer> {
-    const { text, places } = positional(statement)
+    const { text, numbers } = positionalOf(statement)
     // A number would be sent as a floating one.
-    const bound = places.map((place) => (values[place] == null ? null : String(values[place])))
-    // Whatever the pool is set to: exact numbers as digits, and other values by the type of their column.
-    const form = { rowsAsArray: false, nestTables: false, supportBigNumbers: true, bigNumberStrings: true, typeCast }
-    return answerIn(await deadlines.answered(client.execute({ sql: text, ...form }, bound)))
+    const bound = numbers.map((number) => (values[number - 1] == null ? null : String(values[number - 1])))
+    return answerIn(await deadlines.answered(execute(client, text, bound)))
   }
 
   /** Takes a connection. The caller must release it. */
@@ -55,7 +54,8 @@ export function createConnections(pool: Pool, settings: Settings, failures: Fail
       throw failures.asThrown(error)
     })
     const askHere: Ask = async (statement, values) => (await ask(client, statement, values)).rows
-    const script = async (text: Sql): Promise<number> => answerIn(await deadlines.answered(client.query(text))).affected
+    const script = async (text: Sql): Promise<number> =>
+      answerIn(await deadlines.answered(query(client, text))).affected
     try {
       const longest = ready.get(client.connection) ?? (await setUp({ ask: askHere, script }))
       ready.set(client.connection, longest)
@@ -199,27 +199,11 @@ function answerIn([result]: readonly unknown[]): Answer {
   return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
 }
 
-function typeCast(_: unknown, next: () => unknown): unknown {
-  return next()
-}
-
-interface Positional {
-  readonly text: string
-  /** For each parameter, the place of its value. */
-  readonly places: readonly number[]
-}
-
-const POSITIONAL = new WeakMap<Statement, Positional>()
+const POSITIONAL = new WeakMap<Statement, ReturnType<typeof positional>>()
 
 /** A statement as MySQL reads it: with a question mark for each use of a parameter. */
-function positional(statement: Statement): Positional {
-  let found = POSITIONAL.get(statement)
-  if (found === undefined) {
-    const places = Array.from(statement.text.matchAll(PARAMETER), ([, number]) => Number(number) - 1)
-    found = { text: statement.text.replaceAll(PARAMETER, '?'), places }
-    POSITIONAL.set(statement, found)
-  }
+function positionalOf(statement: Statement): ReturnType<typeof positional> {
+  const found = POSITIONAL.get(statement) ?? positional(statement.text)
+  POSITIONAL.set(statement, found)
   return found
 }
-
-const PARAMETER = /\$(\d+)/g

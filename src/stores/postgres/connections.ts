@@ -9,7 +9,8 @@ import type { Ask } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
 import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
 import { createHosts, refuseReadOnly, type Hosts } from './hosts.ts'
-import { createSessions, type Rows, type Step } from './sessions.ts'
+import type { Rows } from './query.ts'
+import { createSessions, type Step } from './sessions.ts'
 import type { Settings } from './settings.ts'
 
 /** Runs statements within the time limits, all or none of them, and returns the rows of each. */

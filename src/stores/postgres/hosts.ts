@@ -2,7 +2,7 @@
 import type { PoolClient } from 'pg'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { sql } from '../../runtime/sql.ts'
-import type { Row } from '../sql/values.ts'
+import { sendQuery } from './query.ts'
 
 /** Scheme and credentials, hosts, and the rest. */
 const PARTS = /^([^:/?#]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s
@@ -35,7 +35,7 @@ const FIND_READ_ONLY = sql`SELECT current_setting('transaction_read_only') AS se
 
 /** Rejects for a server that accepts no writes. */
 export async function refuseReadOnly(client: PoolClient): Promise<void> {
-  const { rows } = await client.query<Row>(FIND_READ_ONLY)
-  if (rows[0]?.['setting'] === 'off') return
+  const [row] = await sendQuery(client, { text: FIND_READ_ONLY })
+  if (row?.['setting'] === 'off') return
   throw new MessagingWebhooksError('store_failed', 'The server accepts no writes: it is a standby, or read-only.')
 }

@@ -9,6 +9,7 @@ import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { sql } from '../../runtime/sql.ts'
 import { createPolling } from '../sql/open.ts'
+import { sendQuery } from './query.ts'
 import type { Settings } from './settings.ts'
 import { quoteName } from './statements.ts'
 
@@ -71,7 +72,7 @@ export function startListening(options: ListenOptions) {
     try {
       const ready = async (): Promise<void> => {
         await next.connect()
-        await next.query(sql`LISTEN ${quoteName(channel)}`)
+        await sendQuery(next, { text: sql`LISTEN ${quoteName(channel)}` })
       }
       await withDeadline(clock, options.connectTimeoutMs, ready(), () => {
         throw new Error('The listening connection was not open in time.')

@@ -4,22 +4,17 @@
  * pool are not the store's to set: there, each transaction sets the limits, and statements have no names. A pooler in statement
  * mode refuses transactions: there, only the client has limits.
  */
-import type { ClientBase, QueryConfig } from 'pg'
+import type { ClientBase } from 'pg'
 import { MARGIN_MS, type TimeLimits } from '../sql/connecting.ts'
 import type { Statement, Value } from '../sql/dialect.ts'
-import type { Row } from '../sql/values.ts'
 import { sql, type Sql } from '../../runtime/sql.ts'
-import { isRecord } from '../../runtime/values.ts'
 import { hasState, isOfTheStatement, PROTOCOL_VIOLATION } from './failures.ts'
+import { sendQuery, type Query, type Rows } from './query.ts'
 
 export interface Step {
   readonly statement: Statement
   readonly values: readonly Value[]
 }
-
-export type Rows = readonly Row[]
-
-type Query = QueryConfig & { readonly text: Sql }
 
 /** Returns every value as the text of the server, because the application may have set parsers of its own. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
@@ -51,8 +46,10 @@ const LOST = ['26000', '42P05', '0A000'] as const
 /** `isOwn`: whether the store may set its connections. */
 export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, isOwn: boolean) {
   const limits = [lockTimeoutMs, queryTimeoutMs].map((ms) => String(Math.ceil(ms)))
+  // Later than the caller gives up, `pg` closes the connection. In a pipeline, it would otherwise wait for the answer first.
+  const query_timeout = queryTimeoutMs + 2 * MARGIN_MS
   const send = (client: ClientBase, query: Query): Promise<Rows> =>
-    sendWithin(client, query, queryTimeoutMs + 2 * MARGIN_MS)
+    sendQuery(client, { ...query, types: AS_SENT, query_timeout })
   /** Whether the session of each connection is set. */
   const areSet = new WeakMap<ClientBase, boolean>()
   let hasNames = isOwn
@@ -163,17 +160,4 @@ async function inTurn<T>(all: readonly (() => Promise<T>)[], undo?: () => Promis
     if (isOfTheStatement(error)) await undo?.()
     throw error
   }
-}
-
-/** A text without values may be several statements. Answers the rows of the last. */
-async function sendWithin(client: ClientBase, query: Query, timeoutMs: number): Promise<Rows> {
-  // Later than the caller gives up, `pg` closes the connection. In a pipeline, it would otherwise wait for the answer first.
-  const config = { ...query, types: AS_SENT, query_timeout: timeoutMs }
-  const result: unknown = await client.query(config)
-  const last: unknown = Array.isArray(result) ? result.at(-1) : result
-  return isRecord(last) && areRows(last['rows']) ? last['rows'] : []
-}
-
-function areRows(rows: unknown): rows is Rows {
-  return Array.isArray(rows)
 }

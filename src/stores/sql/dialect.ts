@@ -1,5 +1,6 @@
 /** Statements with parameters, and what differs between engines in those that they share. */
 import type { Sql } from '../../runtime/sql.ts'
+import { keysOf, recordOf } from '../../runtime/values.ts'
 import type { Row } from './values.ts'
 
 /** A constant statement. Its parameters are $1, $2 and so on. */
@@ -16,12 +17,8 @@ export type Value = string | number | null
 export type Ask = (statement: Statement, values?: readonly Value[]) => Promise<readonly Row[]>
 
 /** Names statements by their properties. */
-export function named<Texts extends Readonly<Record<string, Sql>>>(
-  texts: Texts,
-): { readonly [Name in keyof Texts]: Statement } {
-  const statements = Object.entries(texts).map(([name, text]) => [name, { name: `mw_${name}`, text }])
-  // The same properties.
-  return Object.fromEntries(statements) as { readonly [Name in keyof Texts]: Statement }
+export function named<Name extends string>(texts: Readonly<Record<Name, Sql>>): Readonly<Record<Name, Statement>> {
+  return recordOf(keysOf(texts), (name) => ({ name: `mw_${name}`, text: texts[name] }))
 }
 
 /** The columns of a JSON list of objects. A digest is of hexadecimal digits. */
