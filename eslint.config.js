@@ -6,6 +6,41 @@ const HOUSE = [
   { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
 ]
 
+/** Files with `Sql` or `Statement`. */
+const WITH_SQL = 'Program:has(ImportDeclaration[source.value=/(^|\\W)(sql|dialect)\\.ts$/])'
+
+/** Only the tag of `sql.ts` makes SQL. The compiler would let an assertion, a type predicate or a call of the tag make it too. */
+const SQL = [
+  {
+    selector: `${WITH_SQL} :matches(TSAsExpression, TSTypeAssertion)[typeAnnotation.typeName.name!=const]`,
+    message: 'A file with SQL asserts no types: write SQL with the tag sql.',
+  },
+  {
+    selector: `${WITH_SQL} TSTypePredicate TSTypeReference[typeName.name=/^(Sql|Statement)$/]`,
+    message: 'Write SQL with the tag sql.',
+  },
+  {
+    selector: `${WITH_SQL} CallExpression[callee.name=sql]`,
+    message: 'Write SQL as a template, and bind its values.',
+  },
+]
+
+/** The drivers accept any text, so that one file for each calls them, with a type that admits only SQL. */
+const NO_DRIVER = [
+  {
+    selector: 'ImportExpression[source.value="node:sqlite"], ImportSpecifier[imported.name=DatabaseSync]',
+    message: 'Use connect() of src/sqlite/connection.ts, which accepts only SQL.',
+  },
+]
+const NO_DRIVER_CALL = [
+  ...NO_DRIVER,
+  {
+    selector:
+      'CallExpression[callee.property.name=/^(query|execute|prepare)$/], MemberExpression[object.property.name=/^(query|execute|prepare)$/][property.name=/^(call|apply|bind)$/]',
+    message: 'Run statements by query.ts of the store, which accepts only SQL.',
+  },
+]
+
 export default defineConfig(
   {
     ignores: [
@@ -58,16 +93,33 @@ export default defineConfig(
     },
   },
   {
-    // The type `Sql` admits no value. A driver would accept any text.
-    files: ['src/{stores,local-file,sqlite}/**/*.ts'],
+    files: ['src/**/*.ts'],
+    ignores: ['src/runtime/sql.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...HOUSE, ...SQL, ...NO_DRIVER_CALL] },
+  },
+  {
+    // What these prepare is on a `Connection`, which accepts only SQL.
+    files: ['src/{sqlite,stores/sqlite,local-file}/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...HOUSE, ...SQL, ...NO_DRIVER] },
+  },
+  {
+    files: ['src/stores/{postgres,mysql}/query.ts', 'src/sqlite/connection.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...HOUSE, ...SQL] },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/sqlite/connection.ts', 'src/stores/{postgres,mysql}/migrations.ts'],
     rules: {
-      'no-restricted-syntax': [
+      'no-restricted-imports': [
         'error',
-        ...HOUSE,
         {
-          selector:
-            'CallExpression[callee.property.name=/^(query|execute|prepare|exec)$/] > :matches(TemplateLiteral, BinaryExpression, Literal).arguments:first-child',
-          message: 'Write SQL with the tag sql, and bind its values.',
+          patterns: [
+            {
+              regex: '\\bsql\\.ts$',
+              importNames: ['wholeNumber'],
+              message: 'Bind the number, or write it as a constant.',
+            },
+          ],
         },
       ],
     },
@@ -79,6 +131,8 @@ export default defineConfig(
       'no-restricted-syntax': [
         'error',
         ...HOUSE,
+        ...SQL,
+        ...NO_DRIVER_CALL,
         {
           selector:
             ':matches(MemberExpression, Property)[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|srcdoc|dangerouslySetInnerHTML)$/], MemberExpression[object.name=document][property.name=/^write/]',
