@@ -66,13 +66,14 @@ FROM ${of(RECORD_COLUMNS)}`
 SELECT ${SERVER_NOW} AS now, r.number, r.digest, r.version
 FROM ${given(sql`$1`, sql`k`, { digest: 'digest' })} LEFT JOIN ${records} r FORCE INDEX (by_digest) ON r.digest = ${fromHex(sql`k.digest`)}
 FOR UPDATE`,
+    /** New records. The key of records and by_digest refuse one that exists. */
     insert,
-    /** Known records, which are locked. An UPDATE of joined tables would copy them to a table on the disk. */
+    /** Known records, which are locked. An UPDATE of joined tables would copy them to a table on the disk. Key of records. */
     update: sql`${insert} ON DUPLICATE KEY UPDATE
   version = VALUES(version), state = VALUES(state), reports = COALESCE(VALUES(reports), ${records}.reports),
   ${joined((['send', 'sent_at', 'overdue_at'] as const).map(sent))},
   due_at = VALUES(due_at), held_until = VALUES(held_until), worker = VALUES(worker), waiting = VALUES(waiting)`,
-    /** An event may come again after its identity was forgotten. */
+    /** Payloads. An event may come again after its identity was forgotten. Key of payloads. */
     store: sql`
 INSERT INTO ${payloads} (record, id, admitted_at, event, raw, error)
 SELECT g.number, ${fromHex(sql`g.id`)}, g.admitted_at,
@@ -80,10 +81,11 @@ SELECT g.number, ${fromHex(sql`g.id`)}, g.admitted_at,
 FROM ${of({ id: 'digest', ...PAYLOAD_COLUMNS })}
 ON DUPLICATE KEY UPDATE
   admitted_at = VALUES(admitted_at), event = VALUES(event), raw = VALUES(raw), error = VALUES(error)`,
-    /** The payloads and dead letters of records to remove, and the records. Keys, by_record. */
+    /** The payloads and dead letters of records to remove, and the records. Key of payloads, by_record, key of records. */
     removePayloadsOf: sql`DELETE p FROM ${of({})} STRAIGHT_JOIN ${payloads} p ON p.record = g.number`,
     removeLettersOf: sql`DELETE d FROM ${of({})} STRAIGHT_JOIN ${letters} d ON d.record = g.number`,
     remove: sql`DELETE r FROM ${of({})} STRAIGHT_JOIN ${records} r ON r.number = g.number`,
+    /** New dead letters. by_id. */
     addLetters: sql`
 INSERT INTO ${letters} (id, record, died_at) SELECT ${fromHex(sql`g.id`)}, g.number, g.died_at
 FROM ${of({ id: 'digest', died_at: 'bigint' })} ON DUPLICATE KEY UPDATE record = VALUES(record)`,
@@ -93,7 +95,7 @@ UPDATE ${of({ id: 'digest', error: 'text' })} STRAIGHT_JOIN ${payloads} p ON ${i
 SET p.error = ${fromBase64(sql`g.error`)}`,
     /** Dead letters that are revived or discarded. by_id. */
     removeLetters: sql`DELETE d FROM ${ofEvent} STRAIGHT_JOIN ${letters} d ON ${isThis(sql`d`)}`,
-    /** Key of payloads. */
+    /** Payloads to remove. Key of payloads. */
     removePayloads: sql`DELETE p FROM ${ofEvent} STRAIGHT_JOIN ${payloads} p ON ${isThis(sql`p`)}`,
     /** Whether records are due at $1, but for those in $2. Takes no lock, and most polls find nothing. by_due. */
     peek: sql`
@@ -114,10 +116,10 @@ ON DUPLICATE KEY UPDATE held_until = ${SERVER_NOW} + ${RESERVED_MS}`,
 SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now} AND ${others(sql`$2`)}) AS next,
   (SELECT MIN(r.held_until) FROM ${records} r
   WHERE r.due_at <= ${now} AND r.held_until > ${now} AND ${others(sql`$2`)}) AS held`,
-    /** The list of workers with the version $1 and the list $2, if there is none. */
+    /** Inserts the list of workers with the version $1 and the list $2, if there is none. Key of workers. */
     addWorkers: sql`
 INSERT IGNORE INTO ${workers} (id, version, list) VALUES (1, ${integer(sql`$1`)}, ${fromBase64(sql`$2`)})`,
-    /** The same, if its version is $3. */
+    /** Replaces it by the version $1 and the list $2, if its version is $3. Key of workers. */
     setWorkers: sql`
 UPDATE ${workers} SET version = ${integer(sql`$1`)}, list = ${fromBase64(sql`$2`)} WHERE id = 1 AND version = ${integer(sql`$3`)}`,
   })

@@ -197,7 +197,7 @@ FROM (
     /** Rows of $1 whose records do not wait, and which are reserved after $2. Key of due. */
     endDue: sql`
 DELETE FROM ${due.table} d USING ${listed(sql`$1`, sql`g`, { number: 'bigint' })} WHERE d.record = g.number AND d.held_until > $2`,
-    /** Replaces the list of workers with the version $1 and the list $2, if its version is $3. */
+    /** Replaces the list of workers with the version $1 and the list $2, if its version is $3. Key of workers. */
     setWorkers: sql`
 INSERT INTO ${workers} AS w (id, version, list) VALUES (1, $1, ${fromBase64(sql`$2`)})
 ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = $3

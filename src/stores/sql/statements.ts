@@ -1,6 +1,10 @@
 /**
  * The statements that the engines share. Each is constant but for the names of tables, and the comment says which index answers
  * it. Digests are hexadecimal digits, bytes are base64, and a batch is one JSON list.
+ *
+ * The comments use the names of Postgres. MySQL's names lack the table: `by_digest`, `by_time`, `by_id`, and `by_sent` and
+ * `by_overdue` for `records_sent` and `records_overdue`. The table `due` of Postgres is part of MySQL's `records`: its index
+ * `due_by_time` is `by_due` there, and its key is the key of records.
  */
 import { joined, plainName, sql, type Sql } from '../../runtime/sql.ts'
 import { named, type Dialect } from './dialect.ts'
@@ -70,7 +74,10 @@ FROM ${given(sql`$1`, sql`k`, { place: 'integer', digest: 'digest', id: 'digest'
     overdue: sql`SELECT ${key} FROM ${records} r WHERE r.overdue_at <= ${integer(sql`$1`)} ORDER BY r.overdue_at, r.number LIMIT $2`,
     /** When the next send will be overdue after $1. records_overdue. */
     nextOverdue: sql`SELECT min(r.overdue_at) AS next FROM ${records} r WHERE r.overdue_at > ${integer(sql`$1`)}`,
-    /** Reads the rows of all waiting records, and the keys of all dead letters. */
+    /**
+     * Reads all rows of `due`: no index contains `waiting`. MySQL finds the records that wait by by_due. Counts dead letters in an
+     * index of theirs.
+     */
     counts: sql`
 SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at} IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM ${letters}) AS dead_letters`,
@@ -78,11 +85,11 @@ SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at}
     oldRecords: sql`
 SELECT ${key}, r.number FROM ${records} r WHERE r.number > ${integer(sql`$1`)} AND r.number < ${integer(sql`$2`)}
 ORDER BY r.number LIMIT $3`,
-    /** Dead letters from before $1. dead_letters_by_time. */
+    /** Dead letters from before $1. dead_letters_by_time, key of records. */
     oldLetters: sql`
 SELECT ${key} FROM ${letters} d JOIN ${records} r ON r.number = d.record WHERE d.died_at < ${integer(sql`$1`)}
 ORDER BY d.died_at LIMIT $2`,
-    /** Payloads from before $1, after the place ($2, $3). payloads_by_time. */
+    /** Payloads from before $1, after the place ($2, $3). payloads_by_time, key of records. */
     oldPayloads: sql`
 SELECT ${key}, p.admitted_at, p.record FROM (
   SELECT admitted_at, record FROM ${payloads}
@@ -98,7 +105,8 @@ SELECT ${key}, p.admitted_at, p.record FROM (
 SELECT ${columns.payload} FROM ${given(sql`$1`, sql`k`, { number: 'bigint' })} JOIN ${payloads} p ON p.record = k.number`,
     /**
      * Of the next $6 events before a place, up to $7 that may match: with the id $8 unless it is empty; with one of the needles in
-     * each list of $9; dead ($10), not dead ($11), or of a record that waits ($12), each 1 or 0. See `looked`; key of records.
+     * each list of $9; dead ($10), not dead ($11), or of a record that waits ($12), each 1 or 0. See `looked`; keys of records and
+     * due, dead_letters_by_id.
      */
     events: sql`
 SELECT ${columns.record}, ${columns.payload}, p.looked FROM (${looked}) p JOIN ${records} r ON r.number = p.record
@@ -114,12 +122,12 @@ SELECT p.admitted_at, p.record, ${digest(sql`p.id`)} AS id, p.looked FROM (${loo
     /** Dead letters after the place ($1, $2), also those without a payload. dead_letters_by_time, keys of records and payloads. */
     letters: sql`${letter}
 WHERE ${comparePair([sql`d.died_at`, sql`d.seq`], '>', [sql`$1`, sql`$2`])} ORDER BY d.died_at, d.seq LIMIT $3`,
-    /** One dead letter. dead_letters_by_id. */
+    /** One dead letter. dead_letters_by_id, keys of records and payloads. */
     letter: sql`${letter} WHERE d.id = ${fromHex(sql`$1`)}`,
     /** Sends from $1 on and before $2, after or before the place ($3, $4). records_sent. */
     oldestSends: sends('>', 'ASC'),
     newestSends: sends('<', 'DESC'),
-    /** The list of workers, in its only row. */
+    /** The list of workers, in its only row. Key of workers. */
     workers: sql`
 SELECT ${serverNow} AS now, w.version, ${bytes(sql`w.list`)} AS list
 FROM (SELECT 1) AS one LEFT JOIN ${workers} w ON w.id = 1`,
@@ -128,7 +136,7 @@ FROM (SELECT 1) AS one LEFT JOIN ${workers} w ON w.id = 1`,
 SELECT ${key}, near.worker
 FROM (${swept('ASC')} UNION ${swept('DESC')}) near JOIN ${records} r ON r.number = near.record
 WHERE near.worker IS NOT NULL`,
-    /** The newest record, whether the record $1 exists, and the list of workers. Key of records. */
+    /** The newest record, whether the record $1 exists, and the list of workers. Keys of records and workers. */
     kept: sql`
 SELECT ${serverNow} AS now, w.version, ${bytes(sql`w.list`)} AS list,
   (SELECT max(r.number) FROM ${records} r) AS newest,
