@@ -99,6 +99,7 @@ export async function sqliteEngine(): Promise<Engine> {
         const dueBy = (ms: number, limit: number, exclude: ReadonlySet<string>) =>
           connection.engine.due({ of: 'events', limit, exclude }, { ...times(), nowMs: ms }).keys
         await catchUp({ dueBy, run }, latestMs)
+        connection.engine.setBack(nowMs())
       }
       return {
         run,

@@ -63,7 +63,19 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
     throw asStoreError(error)
   }
   const latestTime = createLatestTime(db)
-  const { isReplaced, abandon, transaction } = createFile(db, path, synchronous)
+  const { isReplaced, abandon, transaction: transactionOfFile } = createFile(db, path, synchronous)
+
+  function transaction<T>(durable: boolean, nowMs: number, work: () => T): T {
+    try {
+      return transactionOfFile(durable, () => {
+        latestTime.advance(nowMs)
+        return work()
+      })
+    } catch (error) {
+      throw asStoreError(error)
+    }
+  }
+
   return {
     db,
     /** The time of the latest transaction before the file was opened, to within a second. */
@@ -71,16 +83,9 @@ async function openOnce({ path, synchronous, busyTimeoutMs, shared = canShare() 
     isReplaced,
     abandon,
     /** Like that of the file. Also stores the time. */
-    transaction<T>(durable: boolean, nowMs: number, work: () => T): T {
-      try {
-        return transaction(durable, () => {
-          latestTime.advance(nowMs)
-          return work()
-        })
-      } catch (error) {
-        throw asStoreError(error)
-      }
-    },
+    transaction,
+    /** Stores an earlier time. Call it once no event waits for the later one. */
+    setBack: (nowMs: number): void => transaction(false, UNTIMED, () => latestTime.setBack(nowMs)),
   }
 }
 
@@ -121,13 +126,21 @@ const ADVANCE_EVERY_MS = 1_000
 /** The year 2100. A later time is corrupt, and would expire everything. */
 const LATEST_MS = 4_102_444_800_000
 
-/** Stores the current time for the next start, because the machine's clock may be set back before then. */
+/**
+ * Stores the current time for the next start: the machine's clock may be set back before then, so that events wait, or be far
+ * ahead, so that retention must not trust it.
+ */
 function createLatestTime(db: Connection) {
   const find = db.prepare(sql`SELECT ${cut(sql`at`)} AS at FROM latest_time`)
   const update = db.prepare(sql`UPDATE latest_time SET at = ?`)
   const insert = db.prepare(sql`INSERT INTO latest_time VALUES (?)`)
   const atOpening = read()
   let last = atOpening
+
+  function write(latestMs: number): void {
+    // The row may have been deleted.
+    if (update.run(latestMs).changes === 0) insert.run(latestMs)
+  }
 
   function read(): number {
     const row = find.get()
@@ -142,9 +155,12 @@ function createLatestTime(db: Connection) {
     advance(nowMs: number): void {
       if (nowMs < last + ADVANCE_EVERY_MS) return
       // Another process may have stored a later time.
-      const latestMs = Math.floor(Math.max(nowMs, read()))
-      // The row may have been deleted.
-      if (update.run(latestMs).changes === 0) insert.run(latestMs)
+      write(Math.floor(Math.max(nowMs, read())))
+      last = nowMs
+    },
+    /** Replaces a later time. Otherwise a second start with a clock that is as far ahead would be trusted. */
+    setBack(nowMs: number): void {
+      write(Math.floor(nowMs))
       last = nowMs
     },
   }

@@ -48,6 +48,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
       return page
     },
     counts: engine.counts,
+    setBack: database.setBack,
     compact(): void {
       // Even with `secure_delete`, older versions of a row remain in the free space of split pages.
       try {

@@ -43,8 +43,8 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
     return (await running().ask(name, args, deferrable)) as ReturnType<Calls[Name]>
   }
 
-  function catchUpTo(untilMs: number): Promise<void> {
-    return catchUp(
+  async function catchUpTo(untilMs: number): Promise<void> {
+    await catchUp(
       {
         dueBy: async (nowMs, limit, exclude) =>
           (
@@ -57,6 +57,7 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
       },
       untilMs,
     )
+    await call('setBack', [host.nowMs()])
   }
 
   function times(): Times {

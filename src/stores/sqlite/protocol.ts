@@ -23,6 +23,7 @@ export function createCalls({ workers, ...engine }: Engine) {
     scan: engine.scan,
     counts: engine.counts,
     compact: engine.compact,
+    setBack: engine.setBack,
     workers: workers.listed,
     enter: workers.enter,
     close: engine.close,

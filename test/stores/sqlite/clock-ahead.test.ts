@@ -1,4 +1,4 @@
-/** The clock of the machine was wrong at one start: what is written afterwards waits and expires by the right time. */
+/** The clock of the machine was wrong at a start: what is written afterwards waits and expires by the right time. */
 import { join } from 'node:path'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, test } from 'vitest'
@@ -47,4 +47,37 @@ test('400 days ahead at one start', async () => {
   await idsAfter(2 * DAY_MS)
   expect(await admit(right, [settled])).toEqual(['new'])
   await right.close()
+})
+
+test('400 days ahead at every other start: nothing young is deleted', async () => {
+  const path = join(ownFolder(), 'inbox.db')
+  const store = sqliteStore({ path, retentionDays: 1, deadLetterDays: 2, dedupeDays: 3 })
+  const [settled, dead] = [sample({ message: 'settled' }), sample({ message: 'dead' })]
+  const open = (aheadMs: number) => store.open(hostOf({ nowMs: () => Date.now() + aheadMs }))
+
+  const first = await open(0)
+  await admit(first, [settled])
+  expect(await settleAll(first, (await claim(first)).claims)).toEqual([true])
+  await admit(first, [dead])
+  expect(await settleAll(first, (await claim(first)).claims, DEAD)).toEqual([true])
+  await first.close()
+
+  for (const start of [1, 2, 3]) {
+    const ahead = await open(400 * DAY_MS)
+    expect(await pruneStep(ahead)).toBe(0)
+    await admit(ahead, [sample({ message: `waiting ${start}` })])
+    await ahead.close()
+
+    const right = await open(0)
+    expect(await pruneStep(right)).toBe(0)
+    const { claims } = await claim(right)
+    expect(await settleAll(right, claims)).toEqual([true])
+    await right.close()
+  }
+  const last = await open(0)
+  expect(await admit(last, [settled, dead])).toEqual(['duplicate', 'duplicate'])
+  expect(await last.counts()).toEqual({ unsettled: 0, deadLetters: 1 })
+  const events = await itemsOf(last, { of: 'events', ...PAGE })
+  expect(events.map(({ id }) => id)).toEqual(expect.arrayContaining([settled.id, dead.id]))
+  await last.close()
 })
