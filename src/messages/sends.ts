@@ -4,7 +4,7 @@ import type { NewEvent } from './event-record.ts'
 import { admit, withoutWaitFor } from './events.ts'
 import { isUsedReference, type Expectation } from './expected.ts'
 import { EXPECTED, finalRecords } from './order.ts'
-import { EMPTY_RECORD, type Decision, type MessageRecord } from './record.ts'
+import { EMPTY_RECORD, type Decision, type MessageRecord, type SendEntry } from './record.ts'
 
 /** How long a report waits for the answer to a send of its process. */
 export const SEND_WAIT_MS = 5_000
@@ -21,7 +21,12 @@ export function expect(
   const overdueAtMs = overdueInMs === undefined ? undefined : nowMs + overdueInMs
   const send = { expectation, sentAtMs: Math.floor(sentAtMs), overdueAtMs, wasOverdue: false }
   const waiting = withoutWaitFor(known.waiting, EXPECTED, nowMs)
-  return { answer: 'new', record: { ...known, steps: known.steps | EXPECTED, waiting, send } }
+  return { answer: 'new', record: withSend({ ...known, waiting }, send) }
+}
+
+/** The record with its send, whose reports wait for it no longer. Also for a store that keeps the two apart. */
+export function withSend(record: MessageRecord, send: SendEntry): MessageRecord {
+  return { ...record, steps: record.steps | EXPECTED, send }
 }
 
 /**

@@ -4,9 +4,8 @@
  */
 import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember, type ChurningMap } from '../../runtime/values.ts'
-import { EXPECTED } from '../../messages/order.ts'
 import type { NewEvent } from '../../messages/event-record.ts'
-import { resolve } from '../../messages/replay.ts'
+import { withSend } from '../../messages/sends.ts'
 import type { Payload } from '../../messages/views.ts'
 import { decodeRecord, encodeRecord } from '../codec.ts'
 import type { Change, DueLookup, LocalEngine } from '../engine.ts'
@@ -60,22 +59,21 @@ export function createTables(maxSettled: number, onWork: () => void) {
 /** `get` would count as a use, and postpone the eviction. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
-  return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
+  return active === undefined ? joined(tables, key, tables.settled.peek(key)) : active.record
 }
 
-function withSend({ sends }: MemoryTables, key: string, encoded: string | undefined): MessageRecord | undefined {
+function joined({ sends }: MemoryTables, key: string, encoded: string | undefined): MessageRecord | undefined {
   const send = sends.byKey.size === 0 ? undefined : sends.byKey.get(key)
   const record = encoded === undefined ? undefined : decodeRecord(encoded)
-  if (send === undefined) return record
-  return { ...(record ?? EMPTY_RECORD), steps: (record?.steps ?? 0) | EXPECTED, send }
+  return send === undefined ? record : withSend(record ?? EMPTY_RECORD, send)
 }
 
 export function createRecords(
   tables: MemoryTables,
-  bounds: Readonly<Record<'maxEvents' | 'maxBytes' | 'maxDeadLetters' | 'maxExpected', number>>,
+  bounds: Readonly<Record<'maxEvents' | 'maxBytes' | 'maxExpected', number>>,
 ): Pick<LocalEngine, 'read' | 'isFull' | 'write' | 'counts'> {
   const { sends, settled, dead } = tables
-  const { maxEvents, maxBytes, maxDeadLetters, maxExpected } = bounds
+  const { maxEvents, maxBytes, maxExpected } = bounds
 
   const read = (key: string): MessageRecord | undefined => peekRecord(tables, key)
 
@@ -96,7 +94,6 @@ export function createRecords(
         tables.active.members.set(key, now)
         if (isKnown) settled.delete(key)
       }
-      if (dead.size > maxDeadLetters) discardOldest(Math.max(...after.dead.map(({ diedAtMs }) => diedAtMs)))
       return
     }
     if (active !== undefined) {
@@ -107,15 +104,6 @@ export function createRecords(
       const json = encodeRecord(after)
       settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
     } else if (isKnown) settled.delete(key)
-  }
-
-  function discardOldest(nowMs: number): void {
-    const [oldest] = dead
-    if (oldest === undefined) return
-    const [id, { key }] = oldest
-    const before = read(key)
-    const { record: after, payloads = [] } = resolve(before, { id, as: 'discard' }, nowMs)
-    if (after !== undefined) write({ key, before, after, payloads })
   }
 
   return {

@@ -61,10 +61,21 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost)
     scanSends: (request) => scanSends(tables, request),
     scanRecords: (request) => scanRecords(tables, request),
   }
+
+  function discardOldest(about: Parameters<typeof runLocally>[2]): void {
+    for (const [id, { key }] of tables.dead) {
+      if (tables.dead.size <= bounds.maxDeadLetters) return
+      runLocally(engine, [{ do: 'resolve', key, id, as: 'discard' }], about)
+    }
+  }
+
   return {
     run(commands) {
       const nowMs = host.nowMs()
-      return runLocally(engine, commands, { nowMs, trustedMs: trusted.ofNow(nowMs), worker: '', retention })
+      const about = { nowMs, trustedMs: trusted.ofNow(nowMs), worker: '', retention }
+      const answers = runLocally(engine, commands, about)
+      discardOldest(about)
+      return answers
     },
     due({ of, limit, exclude = NO_KEYS }) {
       const nowMs = of === 'events' ? host.nowMs() : trusted.ofNow(host.nowMs())

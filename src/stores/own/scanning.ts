@@ -1,6 +1,6 @@
 /** Lists and retention of a store on the user's database, made by walks through its records. */
 import type { Retention } from '../../messages/commands.ts'
-import { expire } from '../../messages/retention.ts'
+import { decide } from '../../messages/decide.ts'
 import type { Indexes, ScannedEvent, ScannedRecord } from '../engine.ts'
 import { byNewest, isAfter, placeIn, scanned, writtenPlace } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
@@ -30,9 +30,10 @@ export function createWalks(store: RecordStore) {
     async expired(retention: Retention, nowMs: number, limit: number): Promise<readonly string[]> {
       const rows = await store.records({ after: prunedUpTo, limit, withDeadLetters: false })
       prunedUpTo = rows.length < limit ? '' : (rows.at(-1)?.key ?? '')
-      const old = rows.map(walked).filter(({ record, payloads }) => {
+      const about = { nowMs, trustedMs: nowMs, worker: undefined, retention, isFull: false, payload: undefined }
+      const old = rows.map(walked).filter(({ key, record, payloads }) => {
         const kept = payloads.map(({ id }) => id)
-        return expire(record, { retention, kept }, nowMs).answer !== 'kept'
+        return decide(record, { do: 'expire', key }, { ...about, kept }).answer !== 'kept'
       })
       return old.map(({ key }) => key)
     },

@@ -29,7 +29,7 @@ export function createEngine({ database, retention: days }: EngineOptions) {
   const { operations, recordIn, due, overdue } = createRecords(database)
   const engine = { ...operations, ...createScans(database, recordIn) }
   const aged = createAging(database, retention)
-  const workers = createWorkerTable(database, engine)
+  const workers = createWorkerTable(database, engine, retention)
   const scan = createScan(engine)
 
   return {

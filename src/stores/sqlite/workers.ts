@@ -5,9 +5,9 @@
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { release } from '../../messages/events.ts'
+import type { Retention } from '../../messages/commands.ts'
 import type { LocalEngine } from '../engine.ts'
-import { replacing } from '../local.ts'
+import { runLocally } from '../local.ts'
 import { UNTIMED, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -28,7 +28,7 @@ export interface Worker {
 
 type Workers = ReturnType<typeof createWorkerTable>
 
-export function createWorkerTable({ db, transaction }: Database, engine: LocalEngine) {
+export function createWorkerTable({ db, transaction }: Database, engine: LocalEngine, retention: Retention) {
   const prepare = (text: Sql) => db.prepare(text)
   const insert = prepare(sql`INSERT INTO workers (name, process, since) VALUES (?, ?, ?)`)
   const remove = prepare(sql`DELETE FROM workers WHERE name = ?`)
@@ -51,16 +51,12 @@ GROUP BY name ORDER BY min(since), min(worker)`)
   let ownName: string | undefined
 
   function releaseNow(name: string): number {
-    const held = heldBy.all(name)
-    for (const row of held) {
-      const key = text(row, 'key')
-      const before = engine.read(key)
-      const command = { do: 'release', key, worker: text(row, 'worker') } as const
-      const { record = replacing(before, command) } = release(before, command)
-      if (record) engine.write({ key, before, after: record, payloads: [] })
-    }
+    const releases = heldBy.all(name).map((row) => {
+      return { do: 'release', key: text(row, 'key'), worker: text(row, 'worker') } as const
+    })
+    runLocally(engine, releases, { nowMs: UNTIMED, trustedMs: UNTIMED, worker: own, retention })
     remove.run(name)
-    return held.length
+    return releases.length
   }
 
   return {
