@@ -55,14 +55,57 @@ interface Answers {
 
 type CommandName = keyof Commands
 
+/** What an engine needs to know of a command beside its fields. */
+interface Traits {
+  /** What it may add to a store, which may have no capacity for another one. */
+  readonly adds?: 'event' | 'send'
+  /** What its decision reads beside the record: a part of `Circumstances`. */
+  readonly reads?: 'kept' | 'payload'
+  /**
+   * `durable`: survives a power failure once it is answered. `repeatable`: only repeats work if it is lost. `none`: changes
+   * nothing.
+   */
+  readonly effect: 'durable' | 'repeatable' | 'none'
+}
+
+/** `adds` of a command is `event` exactly if it carries one. */
+type TraitsOf<Name extends CommandName> = Commands[Name] extends { readonly event: NewEvent }
+  ? Traits & { readonly adds: 'event' }
+  : Traits & { readonly adds?: 'send' }
+
+const TRAITS: { readonly [Name in CommandName]: TraitsOf<Name> } = {
+  admit: { adds: 'event', effect: 'durable' },
+  lease: { reads: 'payload', effect: 'repeatable' },
+  settle: { effect: 'repeatable' },
+  release: { effect: 'repeatable' },
+  resolve: { effect: 'durable' },
+  expect: { adds: 'send', effect: 'durable' },
+  overdue: { adds: 'event', effect: 'durable' },
+  endSend: { effect: 'durable' },
+  erase: { reads: 'kept', effect: 'durable' },
+  expire: { reads: 'kept', effect: 'repeatable' },
+  catchUp: { effect: 'durable' },
+  read: { effect: 'none' },
+}
+
+/** The traits of a command, for engines, so that none of them knows a command by its name. */
+export function traitsOf({ do: name }: { readonly do: CommandName }): Traits {
+  return TRAITS[name]
+}
+
 type CommandNamed<Name extends CommandName> = { readonly do: Name; readonly key: string } & Commands[Name]
 
 /** A command for the message with this key. Plain data, so that it can be posted to another thread. */
 export type Command = { [Name in CommandName]: CommandNamed<Name> }[CommandName]
+export type CommandWithEvent = Extract<Command, { readonly event: NewEvent }>
 export type Admit = CommandNamed<'admit'>
 export type Lease = CommandNamed<'lease'>
 export type Release = CommandNamed<'release'>
 export type Settle = CommandNamed<'settle'>
+
+export function carriesEvent(command: Command): command is CommandWithEvent {
+  return traitsOf(command).adds === 'event'
+}
 
 /** The answer to a command. */
 export type AnswerOf<C extends Command> = Answers[C['do']]
@@ -116,9 +159,9 @@ export interface Circumstances {
   readonly retention: Retention
   /** The store has no capacity for another event, or another send. */
   readonly isFull: boolean
-  /** The ids of the events whose payload is stored. Read for `erase` and `expire` only. */
+  /** The ids of the events whose payload is stored. Empty unless the command reads `kept`. */
   readonly kept: readonly string[]
-  /** The payload of the first waiting event, if it is stored. Read for `lease` only. */
+  /** The payload of the first waiting event, if it is stored and the command reads `payload`. */
   readonly payload: Payload | undefined
 }
 

@@ -6,12 +6,12 @@ import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { monotonicMs } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { AnswerOf, Circumstances, Command } from '../messages/commands.ts'
+import { traitsOf, type AnswerOf, type Circumstances, type Command } from '../messages/commands.ts'
 import { decide } from '../messages/decide.ts'
 import type { Lease, MessageRecord, PayloadChange } from '../messages/record.ts'
 import type { Payload } from '../messages/views.ts'
 import type { DueLookup, SharedEngine, Versioned, VersionedChange } from './engine.ts'
-import { readsPayloads, replacing } from './local.ts'
+import { replacing } from './local.ts'
 
 /** Recently seen records, so that most decisions need no read. Limited by the number of their events. */
 const MAX_SEEN = 16_384
@@ -61,12 +61,12 @@ export function createSharedRunner(options: {
   /** Reads what the decisions about these records need beside them. */
   async function readBeside(groups: ReadonlyMap<string, Group<Command>>, records: ReadonlyMap<string, Versioned>) {
     const listed = [...groups]
-      .filter(([, group]) => group.some(({ command }) => readsPayloads(command)))
+      .filter(([, group]) => group.some(({ command }) => traitsOf(command).reads === 'kept'))
       .map(([key]) => key)
     const ids = listed.length === 0 ? NONE : await engine.payloadIds(listed)
     const kept = new Map(listed.map((key, index) => [key, ids[index] ?? NONE]))
     const leased = [...groups].flatMap(([key, group]) => {
-      const isLeased = group.some(({ command }) => command.do === 'lease')
+      const isLeased = group.some(({ command }) => traitsOf(command).reads === 'payload')
       const id = isLeased ? records.get(key)?.record.waiting[0]?.id : undefined
       return id === undefined ? [] : [{ key, id }]
     })

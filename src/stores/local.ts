@@ -1,5 +1,5 @@
 /** Applies commands to an engine that no other process changes meanwhile. */
-import type { AnswerOf, Circumstances, Command } from '../messages/commands.ts'
+import { carriesEvent, traitsOf, type AnswerOf, type Circumstances, type Command } from '../messages/commands.ts'
 import { decide } from '../messages/decide.ts'
 import type { MessageRecord } from '../messages/record.ts'
 import { isUnreadable } from '../messages/replay.ts'
@@ -16,12 +16,13 @@ export function runLocally<C extends Command>(
 ): readonly AnswerOf<C>[] {
   return commands.map((command) => {
     const { key } = command
+    const { reads } = traitsOf(command)
     const before = engine.read(key)
     const decided = decide(before, command, {
       ...about,
       isFull: isFull(engine, before, command),
-      kept: readsPayloads(command) ? (engine.payloadIds([key])[0] ?? NONE) : NONE,
-      payload: command.do === 'lease' ? firstPayload(engine, key, before) : undefined,
+      kept: reads === 'kept' ? (engine.payloadIds([key])[0] ?? NONE) : NONE,
+      payload: reads === 'payload' ? firstPayload(engine, key, before) : undefined,
     })
     const { answer, record: after = replacing(before, command), payloads = NONE } = decided
     if (after !== undefined) engine.write({ key, before, after, payloads })
@@ -31,21 +32,16 @@ export function runLocally<C extends Command>(
 
 /** The first command that meets an unreadable record puts its stand-in in its place, which the next claim reports. */
 export function replacing(record: MessageRecord | undefined, command: Command): MessageRecord | undefined {
-  return isUnreadable(record) && command.do !== 'read' ? record : undefined
+  return isUnreadable(record) && traitsOf(command).effect !== 'none' ? record : undefined
 }
 
 function isFull(engine: LocalEngine, record: MessageRecord | undefined, command: Command): boolean {
   const { key } = command
-  if (command.do === 'admit' || command.do === 'overdue') return engine.isFull({ bytes: command.event.raw.length }, key)
-  return command.do === 'expect' && record?.send === undefined && engine.isFull('send', key)
+  if (carriesEvent(command)) return engine.isFull({ bytes: command.event.raw.length }, key)
+  return traitsOf(command).adds === 'send' && record?.send === undefined && engine.isFull('send', key)
 }
 
 function firstPayload(engine: LocalEngine, key: string, record: MessageRecord | undefined): Payload | undefined {
   const id = record?.waiting[0]?.id
   return id === undefined ? undefined : engine.payloads([{ key, id }])[0]
-}
-
-/** Whether the decision needs to know which payloads are stored. */
-export function readsPayloads(command: Command): boolean {
-  return command.do === 'erase' || command.do === 'expire'
 }

@@ -3,7 +3,7 @@
  * NUL, and a BLOB may contain any bytes.
  */
 import type { SQLOutputValue } from 'node:sqlite'
-import type { Command } from '../../messages/commands.ts'
+import { carriesEvent, traitsOf, type Command, type CommandWithEvent } from '../../messages/commands.ts'
 import { isEventRecord, type EventRecord, type NewEvent } from '../../messages/event-record.ts'
 import { sql, type Sql } from '../../runtime/sql.ts'
 import { isRecord } from '../../runtime/values.ts'
@@ -16,22 +16,22 @@ export function digestBytes(digest: string): Buffer {
 
 type PackedEvents = ReturnType<typeof packEvents>
 
-type WithEvent = Extract<Command, { readonly event: NewEvent }>
-type WithoutEvent = Exclude<Command, WithEvent>
+type WithoutEvent = Exclude<Command, CommandWithEvent>
 
 /** Commands whose events are packed together: an emptied command stands for the next one. */
 export interface PackedCommands {
-  readonly commands: readonly (WithoutEvent | Emptied<WithEvent>)[]
+  readonly commands: readonly PackedCommand[]
   readonly events: PackedEvents
 }
 
-type Emptied<C> = C extends WithEvent ? Omit<C, 'event'> : never
+type PackedCommand = WithoutEvent | Emptied<CommandWithEvent>
+type Emptied<C> = C extends CommandWithEvent ? Omit<C, 'event'> : never
 
 /** Commands for the other thread. */
 export function packCommands(commands: readonly Command[]): PackedCommands {
   const events: NewEvent[] = []
-  const emptied = commands.map((command): WithoutEvent | Emptied<WithEvent> => {
-    if (command.do !== 'admit' && command.do !== 'overdue') return command
+  const emptied = commands.map((command): PackedCommand => {
+    if (!carriesEvent(command)) return command
     const { event, ...rest } = command
     events.push(event)
     return rest
@@ -42,10 +42,11 @@ export function packCommands(commands: readonly Command[]): PackedCommands {
 export function unpackCommands({ commands, events }: PackedCommands): readonly Command[] {
   const unpacked = unpackEvents(events).values()
   const next = (): NewEvent => unpacked.next().value ?? unusable('event')
-  return commands.map((command): Command => {
-    if (command.do !== 'admit' && command.do !== 'overdue') return command
-    return { ...command, event: next() }
-  })
+  return commands.map((command): Command => (isEmptied(command) ? { ...command, event: next() } : command))
+}
+
+function isEmptied(command: PackedCommand): command is Emptied<CommandWithEvent> {
+  return traitsOf(command).adds === 'event'
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The store contract on one SQLite connection, synchronously. worker.ts runs it in its thread. */
 import type { Due, DueRequest, Page, Query, ItemOf } from '../../inbox/store.ts'
-import type { AnswerOf, Circumstances, Command, Retention } from '../../messages/commands.ts'
+import { traitsOf, type AnswerOf, type Circumstances, type Command, type Retention } from '../../messages/commands.ts'
 import { DAY_MS } from '../../messages/record.ts'
 import { retentionOf } from '../../messages/retention.ts'
 import { createScan } from '../lists.ts'
@@ -71,9 +71,8 @@ export function createEngine({ database, retention: days }: EngineOptions) {
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-/** A lost lease or settlement only repeats work. */
-export function isDurableCommand({ do: name }: Pick<Command, 'do'>): boolean {
-  return name !== 'lease' && name !== 'settle' && name !== 'release' && name !== 'expire' && name !== 'read'
+export function isDurableCommand(command: Pick<Command, 'do'>): boolean {
+  return traitsOf(command).effect === 'durable'
 }
 
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */

@@ -6,7 +6,7 @@
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { ItemOf, MessageStore, Page, Query, StoreHost } from '../../inbox/store.ts'
-import type { AnswerOf, Command } from '../../messages/commands.ts'
+import { traitsOf, type AnswerOf, type Command } from '../../messages/commands.ts'
 import { startThread, type Thread } from '../../sqlite/thread.ts'
 import { catchUp } from '../catch-up.ts'
 import { MAX_APART_MS } from '../server-time.ts'
@@ -77,7 +77,8 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
     async run<C extends Command>(commands: readonly C[], deferrable?: boolean) {
       // The other thread answers each command in order.
       const answers = (await call('run', [packCommands(commands), times()], deferrable)) as readonly AnswerOf<C>[]
-      return commands.some(({ do: name }) => name === 'lease') ? answers.map(withBuffers) : answers
+      const havePayloads = commands.some((command) => traitsOf(command).reads === 'payload')
+      return havePayloads ? answers.map(withBuffers) : answers
     },
     due(request) {
       const given = times()
