@@ -67,28 +67,31 @@ const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 /** SQLite in this thread, on a file in memory, with a connection for each process; other tests cover its thread and the disk. */
 export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
-  const connections = new Map<string, Awaited<ReturnType<typeof connect>>>()
+  let opens = 0
+  type Connection = Awaited<ReturnType<typeof connect>>
+  /** A process may have several: one that opens after its deadline is closed then, and another one opens meanwhile. */
+  const connections = new Map<Connection, string>()
 
-  async function connect(process: string) {
+  async function connect(name: string) {
     const database = await openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
     const engine = createEngine({ database, retention })
-    engine.workers.enter({ name: process, process, sinceMs: 0 })
+    engine.workers.enter({ name, process: name, sinceMs: 0 })
     // Without releasing the leases, as when the thread ends.
     const abort = (): void => database.db.close()
-    return { engine, abort, latestMs: database.latestNowMs }
+    return { name, engine, abort, latestMs: database.latestNowMs }
   }
 
-  function disconnect(process: string): void {
-    connections.get(process)?.engine.close()
-    connections.delete(process)
+  function disconnect(connection: Connection): void {
+    if (connections.delete(connection)) connection.engine.close()
   }
 
   return {
     name: 'sqlite',
     async open(process, { nowMs, elapsedMs }) {
-      const connection = connections.get(process) ?? (await connect(process))
-      connections.set(process, connection)
+      opens += 1
+      const connection = await connect(`${process} ${opens}`)
+      connections.set(connection, process)
       const { latestMs } = connection
       const trusted = createTrustedTime(latestMs, elapsedMs)
       const times = () => ({ nowMs: nowMs(), trustedMs: trusted.ofNow(nowMs()) })
@@ -106,18 +109,20 @@ export async function sqliteEngine(): Promise<Engine> {
         due: (request) => connection.engine.due(request, times()),
         scan: (query) => connection.engine.scan(query),
         counts: () => connection.engine.counts(),
-        close: () => disconnect(process),
+        close: () => disconnect(connection),
       }
     },
-    died: disconnect,
+    died(process) {
+      for (const [connection, owner] of connections) if (owner === process) disconnect(connection)
+    },
     async restart() {
-      for (const [process, connection] of connections) {
+      for (const connection of connections.keys()) {
         connection.abort()
-        Object.assign(connection, await connect(process))
+        Object.assign(connection, await connect(connection.name))
       }
     },
     async remove() {
-      for (const process of [...connections.keys()]) disconnect(process)
+      for (const connection of connections.keys()) disconnect(connection)
       rmSync(folder, { recursive: true, force: true })
     },
   }
