@@ -2,12 +2,11 @@
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import type { Sql } from '../../runtime/sql.ts'
-import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
 import type { Ask } from '../sql/dialect.ts'
 import type { Failures } from '../sql/failures.ts'
-import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
+import { createPostgresFailures, hasState, isPassing, isRefusal, READ_ONLY, secretsOf } from './failures.ts'
 import { createHosts, refuseReadOnly, type Hosts } from './hosts.ts'
 import type { Rows } from './query.ts'
 import { createSessions, type Step } from './sessions.ts'
@@ -113,8 +112,7 @@ function createConnections(
     } catch (error) {
       // A refused statement was rolled back, so the connection is still usable. Close a connection to a standby: the next one
       // may reach the primary.
-      const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
-      release(isRefusal && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
+      release(isRefusal(error) && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
       throw error
     }
   }

@@ -33,6 +33,11 @@ export function isOfTheStatement(error: unknown): boolean {
   return state !== undefined && state !== READ_ONLY && !OF_THE_SERVER.test(state)
 }
 
+/** Whether the server refused a statement and keeps the connection, whatever the reason. Only the transaction has failed. */
+export function isRefusal(error: unknown): boolean {
+  return isError(error) && 'severity' in error && error.severity === 'ERROR'
+}
+
 export function hasState(error: unknown, state: string): boolean {
   return sqlState(error) === state
 }

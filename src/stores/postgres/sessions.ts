@@ -8,7 +8,7 @@ import type { ClientBase } from 'pg'
 import { MARGIN_MS, type TimeLimits } from '../sql/connecting.ts'
 import type { Statement, Value } from '../sql/dialect.ts'
 import { sql, type Sql } from '../../runtime/sql.ts'
-import { hasState, isOfTheStatement, PROTOCOL_VIOLATION } from './failures.ts'
+import { hasState, isOfTheStatement, isRefusal, PROTOCOL_VIOLATION } from './failures.ts'
 import { sendQuery, type Query, type Rows } from './query.ts'
 
 export interface Step {
@@ -157,7 +157,8 @@ async function inTurn<T>(all: readonly (() => Promise<T>)[], undo?: () => Promis
     for (const send of all) answers.push(await send())
     return answers
   } catch (error) {
-    if (isOfTheStatement(error)) await undo?.()
+    // After any other error the connection is closed, which ends the transaction.
+    if (isRefusal(error)) await undo?.()
     throw error
   }
 }

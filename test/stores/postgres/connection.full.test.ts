@@ -141,6 +141,46 @@ describePostgres('connection', () => {
   })
 
   test.each([
+    ['the own pool of a transactional store', undefined],
+    ['a pool of the application', {}],
+    ['a pool of the application with a pipeline', { pipeline: true }],
+  ])('a lock timeout leaves no failed transaction on a connection of %s', TIMEOUT, async (_, pooled) => {
+    const schema = freshSchema()
+    const max = 3
+    const pool = pooled && new pg.Pool({ connectionString: POSTGRES_URL, max, ...pooled })
+    onTestFinished(() => pool?.end())
+    const place =
+      pool === undefined ? { connectionString: POSTGRES_URL, maxConnections: max, transactional: true } : { pool }
+    const codes: string[] = []
+    const report = ({ code }: MessagingWebhooksError): void => void codes.push(code)
+    const open = await opened(postgresStore({ ...place, schema, lockTimeoutMs: 200 }), { report, claims: false })
+    const messages = Array.from({ length: max }, (_unused, index) => `m${index}`)
+    await admit(
+      open,
+      messages.map((message) => eventOf(message)),
+    )
+    let closed = 0
+    pool?.on('remove', () => (closed += 1))
+    // Of a known and of a new message, which two statements write.
+    const write = () =>
+      Promise.allSettled(messages.map((message) => admit(open, [eventOf(message, 2), eventOf(`${message} new`)])))
+    await onServer(async (client) => {
+      await client.query(`BEGIN; LOCK TABLE "${schema}".records IN SHARE MODE`)
+      const startedMs = performance.now()
+      expect(await write()).toMatchObject(
+        messages.map(() => ({
+          reason: { code: 'store_failed', cause: { message: expect.stringContaining('55P03') as string } },
+        })),
+      )
+      expect(performance.now() - startedMs).toBeLessThan(8_000)
+      if (pool !== undefined) await Promise.all(messages.map(() => pool.query('SELECT 1')))
+    })
+    expect(await write()).toEqual(messages.map(() => ({ status: 'fulfilled', value: ['new', 'new'] })))
+    expect(codes).toEqual([])
+    expect(closed).toBe(0)
+  })
+
+  test.each([
     ['its own pool', undefined],
     ['a pool of the application', {}],
     ['a pool of the application with a pipeline', { pipeline: true }],
