@@ -4,6 +4,7 @@ import { createConnection, createPool, type Pool, type RowDataPacket } from 'mys
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, claim, eventOf, hostOf, namesOf, observer } from '../postgres/events.ts'
 import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
+import { CONNECTIONS, QUERY_TIMEOUT_MS, SLOW_S, testSlowStatements } from '../slow-statements.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -69,6 +70,27 @@ describeMysql('connection', () => {
     await other.end()
     expect(await admit(open, [eventOf('m', 2)])).toEqual(['new'])
   })
+
+  for (const [of, isPooled] of [
+    ['its own pool', false],
+    ['a pool of the application', true],
+  ] as const)
+    testSlowStatements(of, () => {
+      const prefix = freshPrefix()
+      const pool = isPooled ? createPool({ uri: MYSQL_URL, connectionLimit: CONNECTIONS }) : undefined
+      onTestFinished(() => pool?.end())
+      const place = pool === undefined ? { uri: MYSQL_URL, maxConnections: CONNECTIONS } : { pool }
+      return {
+        store: mysqlStore({ ...place, prefix, queryTimeoutMs: QUERY_TIMEOUT_MS }),
+        async slowDown() {
+          await rowsOf(
+            `CREATE TRIGGER ${prefix}_slow BEFORE INSERT ON \`${prefix}_records\` FOR EACH ROW DO SLEEP(${SLOW_S})`,
+          )
+          return () => rowsOf(`DROP TRIGGER ${prefix}_slow`)
+        },
+        query: pool && (() => pool.query('SELECT 1')),
+      }
+    })
 
   test.each([
     ['ahead', 60, ['m']],

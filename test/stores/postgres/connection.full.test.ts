@@ -13,6 +13,7 @@ import { runProgram } from '../../support/program.ts'
 import { testLostLeases } from '../lost-leases.ts'
 import { admit, eventOf, hostOf, observer, opened } from './events.ts'
 import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
+import { CONNECTIONS, QUERY_TIMEOUT_MS, SLOW_S, testSlowStatements } from '../slow-statements.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 60_000 }
@@ -179,6 +180,30 @@ describePostgres('connection', () => {
     expect(codes).toEqual([])
     expect(closed).toBe(0)
   })
+
+  for (const [of, pooled] of [
+    ['its own pool', undefined],
+    ['a pool of the application', {}],
+    ['a pool of the application with a pipeline', { pipeline: true }],
+  ] as const)
+    testSlowStatements(of, () => {
+      const schema = freshSchema()
+      const pool = pooled && new pg.Pool({ connectionString: POSTGRES_URL, max: CONNECTIONS, ...pooled })
+      onTestFinished(() => pool?.end())
+      const place = pool === undefined ? { connectionString: POSTGRES_URL, maxConnections: CONNECTIONS } : { pool }
+      const slow = `
+        CREATE FUNCTION "${schema}".slow() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN PERFORM pg_sleep(${SLOW_S}); RETURN NEW; END $$;
+        CREATE TRIGGER slow BEFORE INSERT ON "${schema}".records FOR EACH ROW EXECUTE FUNCTION "${schema}".slow()`
+      return {
+        store: postgresStore({ ...place, schema, queryTimeoutMs: QUERY_TIMEOUT_MS }),
+        async slowDown() {
+          await rowsOf(slow)
+          return () => rowsOf(`DROP FUNCTION "${schema}".slow CASCADE`)
+        },
+        query: pool && (() => pool.query('SELECT 1')),
+      }
+    })
 
   test.each([
     ['its own pool', undefined],
