@@ -148,7 +148,7 @@ function createConnections(
   }
 }
 
-/** Old versions of `pg` do not tell. */
+/** Before 8.21, `pg` does not tell. */
 function isInTransaction(client: PoolClient): boolean {
   if (!('getTransactionStatus' in client)) return false
   const status = client.getTransactionStatus()
