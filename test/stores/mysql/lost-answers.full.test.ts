@@ -4,6 +4,7 @@ import { mysqlStore } from 'messaging-webhooks/mysql'
 import { onTestFinished, test, type TestContext } from 'vitest'
 import type { Claim } from '../../../src/dispatch/claim.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
+import { SHORT_MS, testHeldAdmission, testHeldRetry } from '../held-back-writes.ts'
 import { testLostLeases } from '../lost-leases.ts'
 import { admit, admitting, claim, eventOf, opened, settleAll } from '../postgres/events.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
@@ -54,6 +55,21 @@ describeMysql('lost answers', () => {
       cutLease: () => proxy.cutAfterSending(COMMIT, 2),
     }
   })
+
+  // The server ends the transaction of a silent client, and with it the locks, except if it may be that of a handler.
+  for (const [testHeld, of, bytes, transactional] of [
+    [testHeldAdmission, 'a store', COMMIT, false],
+    [testHeldAdmission, 'a transactional store', RECORDS, true],
+    [testHeldRetry, 'a store', COMMIT, false],
+  ] as const)
+    testHeld(of, async () => {
+      const { proxy, uri, prefix } = await proxied(onTestFinished)
+      return {
+        store: mysqlStore({ uri, prefix, transactional, queryTimeoutMs: SHORT_MS }),
+        direct: mysqlStore({ uri: MYSQL_URL, prefix }),
+        holdBack: () => proxy.holdBack(bytes),
+      }
+    })
 
   test.concurrent.for(CUTS)('admit, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
     const { proxy, open } = await cuttable(onTestFinished)

@@ -10,6 +10,7 @@ import { ownFolder } from '../../support/own-folder.ts'
 import { startPostgres } from '../../support/servers/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { runProgram } from '../../support/program.ts'
+import { SHORT_MS, testHeldAdmission, testHeldRetry } from '../held-back-writes.ts'
 import { testLostLeases } from '../lost-leases.ts'
 import { admit, eventOf, hostOf, observer, opened } from './events.ts'
 import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
@@ -39,6 +40,20 @@ describePostgres('connection', () => {
       cutLease: () => proxy.cutAfterSending('mw_update'),
     }
   })
+
+  for (const [testHeld, bytes] of [
+    [testHeldAdmission, 'mw_insert'],
+    [testHeldRetry, 'mw_update'],
+  ] as const)
+    testHeld('a store', async () => {
+      const { proxy, url } = await throughProxy()
+      const schema = freshSchema()
+      return {
+        store: postgresStore({ connectionString: url, schema, queryTimeoutMs: SHORT_MS }),
+        direct: postgresStore({ connectionString: POSTGRES_URL, schema }),
+        holdBack: () => proxy.holdBack(bytes),
+      }
+    })
 
   test('detects a silent listening connection, reports it once, and replaces it', TIMEOUT, async () => {
     const { proxy, url } = await throughProxy()

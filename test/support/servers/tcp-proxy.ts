@@ -1,4 +1,5 @@
 /** A proxy between a client and its server that behaves like a bad network: falls silent, cuts, delays, and cuts in the middle of a message. */
+import { once } from 'node:events'
 import type net from 'node:net'
 import { startSocketServer } from './sockets.ts'
 
@@ -23,6 +24,11 @@ export interface TcpProxy {
    * often a client must send them first.
    */
   cutAfterSending(bytes: string, times?: number): Promise<void>
+  /**
+   * The next time that a client sends these bytes, holds back them and all that follows on its connection, even if the client
+   * closes it. Resolves then, to a function that lets them arrive and waits until the server has closed the connection.
+   */
+  holdBack(bytes: string): Promise<() => Promise<void>>
   close(): Promise<void>
 }
 
@@ -34,6 +40,8 @@ interface Pair {
   /** The end of the last chunk from the client: the searched bytes may span two chunks. */
   tail: string
   isDeaf: boolean
+  /** Data that arrives at the server only when the test says so. */
+  late: Buffer[] | undefined
 }
 
 const LINGER_MS = 200
@@ -42,7 +50,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let mode: ProxyMode = 'passes'
   let delayMs = 0
-  let trap: { readonly bytes: string; left: number; readonly sprung: () => void } | undefined
+  let trap: { readonly bytes: string; left: number; readonly spring: (pair: Pair, chunk: Buffer) => void } | undefined
 
   /** Keeps the order: everything of a pair has the same delay, or waits in one queue. */
   function passOn(pair: Pair, work: () => void): void {
@@ -55,6 +63,10 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   }
 
   function fromClient(pair: Pair, chunk: Buffer): void {
+    if (pair.late !== undefined) {
+      pair.late.push(chunk)
+      return
+    }
     const text = pair.tail + chunk.toString('latin1')
     pair.tail = ''
     if (trap === undefined || !text.includes(trap.bytes)) {
@@ -67,17 +79,28 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       pair.server.write(chunk)
       return
     }
-    const { sprung } = trap
+    const { spring } = trap
     trap = undefined
     pair.isDeaf = true
-    pair.server.write(chunk, () => {
-      pair.client.destroy()
+    spring(pair, chunk)
+  }
+
+  function cutAfter({ client, server }: Pair, chunk: Buffer, done: () => void): void {
+    server.write(chunk, () => {
+      client.destroy()
       // Gives the server time to read it before the connection closes.
       setTimeout(() => {
-        pair.server.destroy()
-        sprung()
+        server.destroy()
+        done()
       }, LINGER_MS)
     })
+  }
+
+  async function arrive({ server, late = [] }: Pair): Promise<void> {
+    if (server.destroyed) return
+    const closed = once(server, 'close')
+    server.end(Buffer.concat(late))
+    await closed
   }
 
   const { port, cut, close } = await startSocketServer((client, connect) => {
@@ -86,7 +109,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       return
     }
     const server = connect(target)
-    const pair: Pair = { client, server, held: [], tail: '', isDeaf: false }
+    const pair: Pair = { client, server, held: [], tail: '', isDeaf: false, late: undefined }
     pairs.add(pair)
     client.on('data', (chunk) => passOn(pair, () => fromClient(pair, chunk)))
     server.on('data', (chunk) => {
@@ -119,6 +142,17 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
     cut,
     close,
-    cutAfterSending: (bytes, times = 1) => new Promise((resolve) => (trap = { bytes, left: times, sprung: resolve })),
+    cutAfterSending: (bytes, times = 1) =>
+      new Promise((resolve) => {
+        trap = { bytes, left: times, spring: (pair, chunk) => cutAfter(pair, chunk, resolve) }
+      }),
+    holdBack: (bytes) =>
+      new Promise((resolve) => {
+        function spring(pair: Pair, chunk: Buffer): void {
+          pair.late = [chunk]
+          resolve(() => arrive(pair))
+        }
+        trap = { bytes, left: 1, spring }
+      }),
   }
 }
