@@ -41,6 +41,7 @@ const FAILURES = ['transient', 'permanent', 'unreachable'] as const
 
 const REPORT_REQUIRED = { type: oneOf(REPORT_TYPES), shape: oneOf(REPORT_SHAPES), messageId: isText }
 
+/** Stores find them by their order: add a field at the end. */
 const REPORT_OPTIONAL = {
   channel: isText,
   network: isText,
@@ -72,7 +73,7 @@ const isProblem = (value: unknown): value is CallbackProblem => isText(value) &&
 
 const isAnomalies = (value: unknown): value is readonly CallbackAnomaly[] => Array.isArray(value) && value.every(isText)
 
-/** The fields that every event has. */
+/** The fields that every stored event has, so that none can be added. */
 export const EVENT_FIELDS = {
   project: orNone(isText),
   /** The kind of callback that the middleware was mounted for. */
@@ -84,7 +85,7 @@ export const EVENT_FIELDS = {
   proof: oneOf(PROOFS),
 }
 
-/** The fields that few events have, beside the report. */
+/** The fields that few events have, beside the report. Stores find them by their order: add a field at the end. */
 export const RARE_FIELDS = {
   anomalies: isAnomalies,
   /** Why the body could not be read. Such an event is `unrecognized`. */

@@ -16,7 +16,8 @@ import {
   type SettledEntry,
 } from '../messages/record.ts'
 
-const FORMAT = 1
+/** Another number for every change after which a stored record would be misread. */
+const FORMAT = 2
 type Values = readonly unknown[]
 
 /** Encodes everything but `send`, which is stored separately. */
@@ -41,24 +42,32 @@ export function encodeState(record: MessageRecord): string {
 
 /**
  * The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. Each is one flat
- * list, because a nested list costs as much as ten values. Rare values come last and are omitted if they are undefined.
+ * list, because a nested list costs as much as ten values. Bits say which rare values it has. The fields of the report come
+ * last, and those at the end are omitted if they are undefined: a record that was stored before a field was added lacks it.
  */
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
   const lists = reports.map(({ order, record }, place) => {
-    const values: unknown[] = [order, place < finals ? 1 : 0]
+    const values: unknown[] = [order, 0]
+    let bits = place < finals ? FINAL : 0
     for (const name of EVENT_NAMES) values.push(record[name])
+    for (const { name, bit } of RARE) {
+      if (record[name] === undefined) continue
+      bits |= bit
+      values.push(record[name])
+    }
+    values[1] = bits
     for (const name of REPORT_NAMES) values.push(record.report?.[name])
-    for (const name of RARE_NAMES) values.push(record[name])
     while (values.at(-1) === undefined) values.pop()
     return values
   })
   return lists.reverse()
 }
 
+const FINAL = 1
 const EVENT_NAMES = namesOf(EVENT_FIELDS)
 const REPORT_NAMES = namesOf(REPORT_FIELDS)
-const RARE_NAMES = namesOf(RARE_FIELDS)
+const RARE = namesOf(RARE_FIELDS).map((name, index) => ({ name, bit: 2 << index }))
 
 /** Refers to reports by index, oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
@@ -217,7 +226,7 @@ function decodeLatest(reports: Values): MessageLatest | undefined {
   if (reports.length === 0) return undefined
   const oldestFirst = reports.toReversed()
   const decoded = oldestFirst.map((each) => decodeReport(list(each)))
-  const finals = decoded.filter((_, index) => list(oldestFirst[index])[1] === 1)
+  const finals = decoded.filter((_, index) => (number(list(oldestFirst[index])[1]) & FINAL) !== 0)
   const newest = decoded.at(-1)
   return newest && { ...newest, finals }
 }
@@ -225,17 +234,16 @@ function decodeLatest(reports: Values): MessageLatest | undefined {
 function decodeReport(values: Values): FinalReport {
   const record: Record<string, unknown> = {}
   const report: Record<string, unknown> = {}
+  const bits = number(values[1])
   let at = 2
-  function read(fields: readonly string[], into: Record<string, unknown>): void {
-    for (const field of fields) {
-      const value = values[at++] ?? undefined
-      if (value !== undefined) into[field] = value
-    }
+  function read(name: string, into: Record<string, unknown>): void {
+    const value = values[at++] ?? undefined
+    if (value !== undefined) into[name] = value
   }
-  read(EVENT_NAMES, record)
-  read(REPORT_NAMES, report)
+  for (const name of EVENT_NAMES) read(name, record)
+  for (const { name, bit } of RARE) if ((bits & bit) !== 0) read(name, record)
+  for (const name of REPORT_NAMES) read(name, report)
   if (report['type'] !== undefined) record['report'] = report
-  read(RARE_NAMES, record)
   if (!isEventRecord(record)) throw new TypeError('Not an event record.')
   return { order: text(values[0]), record }
 }
