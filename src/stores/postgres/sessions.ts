@@ -97,7 +97,7 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
     const settings = withLimits ? [() => send(client, { text: SET_LIMITS, values: limits })] : []
     const before = [() => send(client, { text: BEGIN }), ...settings]
     const all = [...before, ...steps.map((step) => () => run(client, step)), () => send(client, { text: COMMIT })]
-    const answers = await (isPipelined(client) ? atOnce(all) : inTurn(all, () => send(client, { text: ROLLBACK })))
+    const answers = await (isPipelined(client) ? atOnce(all) : oneByOne(all, () => send(client, { text: ROLLBACK })))
     return answers.slice(before.length, -1)
   }
 
@@ -113,7 +113,7 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
     /** Runs statements within the time limits, all or none of them. */
     async change(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
       if (hasTransactions && (steps.length > 1 || !isSet(client))) return together(client, steps, !isSet(client))
-      return inTurn(steps.map((step) => () => run(client, step)))
+      return oneByOne(steps.map((step) => () => run(client, step)))
     },
     /** Begins a transaction for a handler, without the settings of the store. Answers the time at which it began. */
     begin: (client: ClientBase): Promise<unknown> =>
@@ -123,7 +123,7 @@ export function createSessions({ lockTimeoutMs, queryTimeoutMs }: TimeLimits, is
     askWithin: runUnnamed,
     async within(client: ClientBase, steps: readonly Step[]): Promise<readonly Rows[]> {
       await send(client, { text: SET_LIMITS, values: limits })
-      return inTurn(steps.map((step) => () => runUnnamed(client, step)))
+      return oneByOne(steps.map((step) => () => runUnnamed(client, step)))
     },
     /** Whether the error may not recur, because from now on statements run in another way. */
     isAvoidable(error: unknown): boolean {
@@ -151,7 +151,7 @@ async function atOnce<T>(all: readonly (() => Promise<T>)[]): Promise<readonly T
 }
 
 /** Sends each after the answer to the one before. */
-async function inTurn<T>(all: readonly (() => Promise<T>)[], undo?: () => Promise<unknown>): Promise<readonly T[]> {
+async function oneByOne<T>(all: readonly (() => Promise<T>)[], undo?: () => Promise<unknown>): Promise<readonly T[]> {
   const answers: T[] = []
   try {
     for (const send of all) answers.push(await send())
