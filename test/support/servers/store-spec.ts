@@ -9,6 +9,8 @@ export interface StoreSpec {
   readonly url: string
   /** Separates the stores of one server: a schema's name, or a prefix. */
   readonly name: string
+  /** For Postgres and MySQL: handlers get transactions. Default false. */
+  readonly transactional?: boolean
   /** For SQLite. Default 20,000. */
   readonly busyTimeoutMs?: number
   /** For Redis: which of the two client packages connects. Default `redis`. */
@@ -27,7 +29,7 @@ export async function storeOf(spec: StoreSpec, watched = (store: Store): Store =
 }
 
 async function plainStoreOf(spec: StoreSpec): Promise<Store> {
-  const { engine, url, name, busyTimeoutMs = 20_000 } = spec
+  const { engine, url, name, busyTimeoutMs = 20_000, transactional = false } = spec
   switch (engine) {
     case 'sqlite': {
       const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
@@ -35,11 +37,11 @@ async function plainStoreOf(spec: StoreSpec): Promise<Store> {
     }
     case 'postgres': {
       const { postgresStore } = await import('../../../src/stores/postgres/store.ts')
-      return postgresStore({ connectionString: url, schema: name })
+      return postgresStore({ connectionString: url, schema: name, transactional })
     }
     case 'mysql': {
       const { mysqlStore } = await import('../../../src/stores/mysql/store.ts')
-      return mysqlStore({ uri: url, prefix: name })
+      return mysqlStore({ uri: url, prefix: name, transactional })
     }
     case 'redis': {
       const { redisStore } = await import('../../../src/stores/redis/store.ts')
