@@ -7,6 +7,7 @@ import { claim, settleAll } from '../../src/store-conformance/samples.ts'
 export function openAlone(store: Store<object>, host: Partial<StoreHost> = {}): Awaitable<MessageStore<object>> {
   return store.open({
     nowMs: () => Date.now(),
+    wallMs: host.nowMs ?? (() => Date.now()),
     elapsedMs: () => performance.now(),
     onWork() {},
     report(error) {

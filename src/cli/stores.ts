@@ -85,6 +85,7 @@ export async function onStore(
 /** A host that leases nothing. */
 const LOOKING: StoreHost = {
   nowMs: systemClock().now,
+  wallMs: systemClock().now,
   elapsedMs: monotonicMs,
   onWork() {},
   onLost() {},

@@ -32,8 +32,10 @@ export interface StoreCapabilities {
 
 /** The receiver, as a store sees it. */
 export interface StoreHost {
-  /** Milliseconds since 1970, by the clock of the receiver. For stores without a clock of their own. */
+  /** Milliseconds since 1970, by the clock of the receiver, which never goes back. For stores without a clock of their own. */
   readonly nowMs: () => number
+  /** The same by the wall clock, which may be set back. For retention, which must not stay ahead after a jump. */
+  readonly wallMs: () => number
   /** Milliseconds by a clock that nothing sets. It may stand still while the machine sleeps. */
   readonly elapsedMs: () => number
   /** Notifies that an event may be due: another process has admitted one, or a lease has ended. */

@@ -66,6 +66,7 @@ export function createTargets<X extends object>(store: Store<X>, options: Target
     return store.open({
       ...options.host,
       nowMs: () => clock.now(),
+      wallMs: () => clock.now() - clock.aheadMs,
       elapsedMs: options.elapsedMs,
       onWork,
       report,

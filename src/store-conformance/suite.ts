@@ -76,6 +76,7 @@ export async function runOnFreshStore(
   let onWorkCalls = 0
   const host: StoreHost = {
     nowMs: systemClock().now,
+    wallMs: systemClock().now,
     elapsedMs: monotonicMs,
     onWork: () => void (onWorkCalls += 1),
     report: (error) => void reports.push(error),

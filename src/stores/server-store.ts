@@ -42,7 +42,7 @@ export async function openServerStore<Session, Context extends object>(
 ): Promise<MessageStore<Context>> {
   const { host, waking, retention } = options
   const engine = options.createEngine((part) => workers.mayLease(part))
-  const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
+  const trusted = createTrustedTime(host.wallMs(), host.elapsedMs)
   /** For sends: a process trusts the clock at its start, so that messages are overdue at once after a standstill. */
   const lasting = createTrustedTime(undefined, host.elapsedMs)
   const about = () => ({ trustedMs: trusted.ofNow(engine.nowMs()), retention })

@@ -34,7 +34,8 @@ const LEASELESS = { report() {}, onWork() {}, onLost() {}, inFlight: () => undef
 /** Memory in its process: `open` again after a restart finds what was there, because its process only seems to restart. */
 export async function memoryEngine(): Promise<Engine> {
   let times: Times | undefined
-  const host = { ...LEASELESS, nowMs: () => times?.nowMs() ?? 0, elapsedMs: () => times?.elapsedMs() ?? 0 }
+  const nowMs = (): number => times?.nowMs() ?? 0
+  const host = { ...LEASELESS, nowMs, wallMs: nowMs, elapsedMs: () => times?.elapsedMs() ?? 0 }
   const store = await memoryStore().open(host)
   return {
     name: 'memory',
@@ -50,7 +51,7 @@ export async function memoryEngine(): Promise<Engine> {
 
 /** Memory is called like a server, although it forgets with its process: its decisions are the same. */
 export async function serverEngine(world: Times): Promise<Engine> {
-  const store = await memoryStore().open({ ...LEASELESS, ...world })
+  const store = await memoryStore().open({ ...LEASELESS, ...world, wallMs: world.nowMs })
   return {
     name: 'server',
     isInOrder: true,

@@ -11,6 +11,7 @@ type AnswersOf<Name extends CommandName> = readonly AnswerOf<Extract<Command, { 
 export function hostOf(some: Partial<StoreHost> = {}): StoreHost {
   return {
     nowMs: () => Date.now(),
+    wallMs: some.nowMs ?? (() => Date.now()),
     elapsedMs: () => performance.now(),
     onWork() {},
     report() {},

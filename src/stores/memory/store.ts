@@ -50,6 +50,8 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost)
   const dedupeMs = bounds.dedupeDays * DAY_MS
   const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs }
   const trusted = createTrustedTime(undefined, host.elapsedMs)
+  /** For sends, whose times are by the clock that never goes back. */
+  const lasting = createTrustedTime(undefined, host.elapsedMs)
   const tables = createTables(bounds.maxEvents, host.onWork)
   const engine: LocalEngine = {
     ...createRecords(tables, bounds),
@@ -72,14 +74,15 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost)
   return {
     run(commands) {
       const nowMs = host.nowMs()
-      const about = { nowMs, trustedMs: trusted.ofNow(nowMs), worker: '', retention }
+      const about = { nowMs, trustedMs: trusted.ofNow(host.wallMs()), worker: '', retention }
       const answers = runLocally(engine, commands, about)
       discardOldest(about)
       return answers
     },
     due({ of, limit, exclude = NO_KEYS }) {
-      const nowMs = of === 'events' ? host.nowMs() : trusted.ofNow(host.nowMs())
-      if (of === 'retention') return { keys: agedKeys(tables, nowMs - dedupeMs, limit), nextInMs: undefined }
+      if (of === 'retention')
+        return { keys: agedKeys(tables, trusted.ofNow(host.wallMs()) - dedupeMs, limit), nextInMs: undefined }
+      const nowMs = of === 'events' ? host.nowMs() : lasting.ofNow(host.nowMs())
       const lookup = { of, limit, exclude, nowMs }
       const { keys, nextMs } = of === 'events' ? dueKeys(tables, lookup) : tables.sends.overdue(nowMs, limit)
       return { keys, nextInMs: nextMs && Math.max(0, nextMs - nowMs) }

@@ -35,7 +35,7 @@ const NO_KEYS: ReadonlySet<string> = new Set()
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): MessageStore {
   const { host, ...given } = options
   const retention = retentionOf(checkOptions(retentionSchema, given, 'openRecordStore'))
-  const trusted = createTrustedTime(host.nowMs(), host.elapsedMs)
+  const trusted = createTrustedTime(host.wallMs(), host.elapsedMs)
   const lasting = createTrustedTime(undefined, host.elapsedMs)
   // Distinguishes the leases of this process from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
@@ -44,7 +44,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   const runner = createSharedRunner({
     engine,
     workerFor: () => worker,
-    about: () => ({ trustedMs: trusted.ofNow(host.nowMs()), retention }),
+    about: () => ({ trustedMs: trusted.ofNow(host.wallMs()), retention }),
   })
   let hasCaughtUp = false
 
@@ -65,7 +65,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
     async due({ of, limit, exclude = NO_KEYS }) {
       const nowMs = of === 'sends' ? lasting.ofNow(host.nowMs()) : host.nowMs()
       if (of === 'retention')
-        return { keys: await walks.expired(retention, trusted.ofNow(nowMs), limit), nextInMs: undefined }
+        return { keys: await walks.expired(retention, trusted.ofNow(host.wallMs()), limit), nextInMs: undefined }
       const { keys, nextMs } = await due({ of, limit, exclude, nowMs })
       const lookMs = of === 'events' ? nowMs + LOOK_EVERY_MS : undefined
       const soonestMs = Math.min(nextMs ?? Infinity, lookMs ?? Infinity)

@@ -62,7 +62,7 @@ export async function openSqlite(settings: WorkerSettings, host: StoreHost): Pro
 
   function times(): Times {
     const nowMs = host.nowMs()
-    return { nowMs, trustedMs: trusted.ofNow(nowMs) }
+    return { nowMs, trustedMs: trusted.ofNow(host.wallMs()) }
   }
 
   try {

@@ -12,6 +12,7 @@ registerHooks({
 try {
   await postgresStore({ connectionString: 'postgres://127.0.0.1/none' }).open({
     nowMs: Date.now,
+    wallMs: Date.now,
     elapsedMs: () => performance.now(),
     onWork() {},
     report() {},
