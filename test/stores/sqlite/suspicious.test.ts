@@ -71,67 +71,73 @@ async function sharing(
   }
 }
 
+const spoolIf = (hasSpool: boolean) => (hasSpool ? { spool: ownFolder() } : {})
+
 for (const hasSpool of [false, true])
-  onSmallDisk(
-    `a disk that is full for a moment, ${hasSpool ? 'with' : 'without'} a spool`,
-    TIMEOUT_MS,
-    async (disk) => {
-      const folder = disk(96 * 1024 * 1024)
-      const { deliver, checkAll } = await sharing(folder, hasSpool ? { spool: ownFolder() } : {})
-      // Until the log has been copied into the file once: from then on the log has room, and the file must grow.
-      for (let count = 0; count < 60; count += 1) expect(await deliver()).toBe(204)
-      const free = fill(folder)
-      const statuses = new Set<number>()
-      for (let count = 0; count < 100; count += 1) statuses.add(await deliver())
-      expect([...statuses].toSorted()).toEqual(hasSpool ? [204] : [204, 503])
+  onSmallDisk(`a disk that is full for a moment, spool: ${hasSpool}`, TIMEOUT_MS, async (disk) => {
+    const folder = disk(96 * 1024 * 1024)
+    const { deliver, checkAll } = await sharing(folder, spoolIf(hasSpool))
+    // Until the log has been copied into the file once: from then on the log has room, and the file must grow.
+    for (let count = 0; count < 60; count += 1) expect(await deliver()).toBe(204)
+    const free = fill(folder)
+    const statuses = new Set<number>()
+    for (let count = 0; count < 100; count += 1) statuses.add(await deliver())
+    expect([...statuses].toSorted()).toEqual(hasSpool ? [204] : [204, 503])
+    await pauseMs(SOME_POLLS_MS)
+    free()
+    await expect.poll(deliver, POLL).toBe(204)
+    for (let count = 0; count < 10; count += 1) expect(await deliver()).toBe(204)
+    await checkAll()
+  })
+
+test.each([false, true])(
+  'a clock that is set back by an hour, spool: %s',
+  { timeout: TIMEOUT_MS },
+  async (hasSpool) => {
+    let aheadMs = HOUR_MS
+    const clocks = [() => Date.now() + aheadMs, Date.now]
+    const { path, deliver, checkAll } = await sharing(ownFolder(), { clocks, ...spoolIf(hasSpool) })
+    for (let round = 0; round < 8; round += 1) {
+      expect(await deliver()).toBe(204)
+      const db = new DatabaseSync(path)
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      db.close()
       await pauseMs(SOME_POLLS_MS)
-      free()
-      await expect.poll(deliver, POLL).toBe(204)
-      for (let count = 0; count < 10; count += 1) expect(await deliver()).toBe(204)
-      await checkAll()
-    },
-  )
+      if (round > 4) aheadMs = 0
+    }
+    await checkAll()
+  },
+)
 
-test('a clock that is set back by an hour', { timeout: TIMEOUT_MS }, async () => {
-  let aheadMs = HOUR_MS
-  const clocks = [() => Date.now() + aheadMs, Date.now]
-  const { path, deliver, checkAll } = await sharing(ownFolder(), { clocks })
-  for (let round = 0; round < 8; round += 1) {
+test.each([false, true])(
+  'a process that is stopped in a checkpoint, spool: %s',
+  { timeout: TIMEOUT_MS },
+  async (hasSpool) => {
+    const { path, deliver, checkAll } = await sharing(ownFolder(), spoolIf(hasSpool))
     expect(await deliver()).toBe(204)
-    const db = new DatabaseSync(path)
-    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    db.close()
-    await pauseMs(SOME_POLLS_MS)
-    if (round > 4) aheadMs = 0
-  }
-  await checkAll()
-})
-
-test('a process that is stopped in a checkpoint', { timeout: TIMEOUT_MS }, async () => {
-  const { path, deliver, checkAll } = await sharing(ownFolder())
-  expect(await deliver()).toBe(204)
-  const other = fork(fileURLToPath(new URL('./programs/checkpointing.ts', import.meta.url)), [path])
-  onTestFinished(() => void other.kill('SIGKILL'))
-  await once(other, 'message')
-  let stopped = 0
-  for (let round = 0; stopped < 2 && round < 20; round += 1) {
-    for (let count = 0; count < 15; count += 1) expect(await deliver()).toBe(204)
-    const { size } = statSync(path)
-    const copied = once(other, 'message')
-    other.send('checkpoint')
-    // The store may have copied most of the log itself, so that the file no longer grows.
-    const untilMs = Date.now() + 200
-    while (statSync(path).size === size && Date.now() < untilMs);
-    other.kill('SIGSTOP')
-    await pauseMs(10)
-    // The first page, which is written first, has the final size.
-    const pages = readFileSync(path).readUInt32BE(PAGE_COUNT_AT)
-    if (statSync(path).size < pages * PAGE_BYTES) stopped += 1
-    await pauseMs(SOME_POLLS_MS)
-    for (let count = 0; count < 5; count += 1) expect(await deliver()).toBe(204)
-    other.kill('SIGCONT')
-    await copied
-  }
-  expect(stopped).toBeGreaterThan(0)
-  await checkAll()
-})
+    const other = fork(fileURLToPath(new URL('./programs/checkpointing.ts', import.meta.url)), [path])
+    onTestFinished(() => void other.kill('SIGKILL'))
+    await once(other, 'message')
+    let stopped = 0
+    for (let round = 0; stopped < 2 && round < 20; round += 1) {
+      for (let count = 0; count < 15; count += 1) expect(await deliver()).toBe(204)
+      const { size } = statSync(path)
+      const copied = once(other, 'message')
+      other.send('checkpoint')
+      // The store may have copied most of the log itself, so that the file no longer grows.
+      const untilMs = Date.now() + 200
+      while (statSync(path).size === size && Date.now() < untilMs);
+      other.kill('SIGSTOP')
+      await pauseMs(10)
+      // The first page, which is written first, has the final size.
+      const pages = readFileSync(path).readUInt32BE(PAGE_COUNT_AT)
+      if (statSync(path).size < pages * PAGE_BYTES) stopped += 1
+      await pauseMs(SOME_POLLS_MS)
+      for (let count = 0; count < 5; count += 1) expect(await deliver()).toBe(204)
+      other.kill('SIGCONT')
+      await copied
+    }
+    expect(stopped).toBeGreaterThan(0)
+    await checkAll()
+  },
+)
