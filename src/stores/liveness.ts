@@ -91,11 +91,12 @@ export function createHeartbeat(options: {
     sweptMs = undefined
     try {
       const hasLost = recorded.isKnown && (await reconcile(id))
-      if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: hasLost }
+      const { endsLeaseOf } = recorded
+      if (endsLeaseOf === undefined) return { ...recorded, hasReleased: hasLost }
       const held = await leases()
       // Read after the leases: a living worker that holds one of them has entered the list by now.
       const { liveness } = await list.read()
-      const hasReleased = await release(held.filter(({ worker }) => recorded.endsLeaseOf?.(worker, liveness) === true))
+      const hasReleased = await release(held.filter(({ worker }) => endsLeaseOf(worker, liveness)))
       if (recorded.endsUnlisted) sweptMs = recorded.liveness.lastMs
       if (hasReleased) announce()
       return { ...recorded, hasReleased: hasReleased || hasLost }
@@ -135,9 +136,11 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
   const isUnswept = known === undefined || self.isFirst || (known.isUnswept && !hasSwept)
   const hasGone = workers.some(({ goneMs }) => goneMs !== undefined)
   const goneIds = new Set(workers.flatMap((worker) => (worker.goneMs === undefined ? [] : [worker.id])))
-  // A worker missing from the list gets the full time for a heartbeat. An id that is gone never comes back.
+  // A worker missing from the list gets the full time for a heartbeat. An id that is gone never comes back. If the list was lost
+  // meanwhile, the living are missing from `now` alone.
   const endsLeaseOf = (worker: string, now: Liveness | undefined): boolean =>
-    goneIds.has(worker) || (judges && now !== undefined && !now.workers.some(({ id }) => id === worker))
+    goneIds.has(worker) ||
+    (judges && now !== undefined && [...workers, ...now.workers].every(({ id }) => id !== worker))
   return {
     liveness: { sinceMs, lastMs: nowMs, isUnswept, workers },
     /** False if it was declared dead. */

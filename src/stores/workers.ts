@@ -40,7 +40,7 @@ export function createWorkers(options: {
     /** When the last reconciliation began. */
     let reconciledMs = monotonicMs()
     /** Looks for lost leases as long as a write may grant one, and once more. */
-    async function reconcileInTurn(id: string): Promise<boolean> {
+    async function reconcileAfterLoss(id: string): Promise<boolean> {
       if (reconciledMs > lostUntilMs()) return false
       const beganMs = monotonicMs()
       const hasLost = await reconcile(part, id)
@@ -55,7 +55,7 @@ export function createWorkers(options: {
         isSure: () => isSure(holding),
         leases: () => part.leases(),
         release,
-        reconcile: reconcileInTurn,
+        reconcile: reconcileAfterLoss,
         announce,
       }),
       onLost: () => host.onLost((recordKey) => partOf(recordKey) === at),
