@@ -10,4 +10,5 @@ export const RETENTION_OPTIONS = {
   /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   dedupeDays: daysAboveZero.default(30),
 }
+
 export const retentionSchema = z.strictObject(RETENTION_OPTIONS)

@@ -41,6 +41,7 @@ export async function openServerStore<Session, Context extends object>(
   options: ServerStoreOptions<Session, Context>,
 ): Promise<MessageStore<Context>> {
   const { host, waking, retention } = options
+  const clock = systemClock()
   const engine = options.createEngine((part) => workers.mayLease(part))
   const trusted = createTrustedTime(host.wallMs(), host.elapsedMs)
   /** For sends: a process trusts the clock at its start, so that messages are overdue at once after a standstill. */
@@ -77,7 +78,7 @@ export async function openServerStore<Session, Context extends object>(
       await catchUp({ dueBy, run: runner.run }, fromMs)
       host.onWork()
     } catch {
-      systemClock().setTimer(() => void catchUpFrom(fromMs), CATCH_UP_AGAIN_MS)
+      clock.setTimer(() => void catchUpFrom(fromMs), CATCH_UP_AGAIN_MS)
     }
   }
 
@@ -102,7 +103,7 @@ export async function openServerStore<Session, Context extends object>(
       throw error
     } finally {
       // By then the caller has the leases in flight.
-      systemClock().soon(() => hasRun(commands))
+      clock.soon(() => hasRun(commands))
     }
   }
 
@@ -119,7 +120,7 @@ export async function openServerStore<Session, Context extends object>(
     commands: readonly C[],
     deferrable = false,
   ): Promise<readonly AnswerOf<C>[]> {
-    if (deferrable && commands.length < ENOUGH) await pause(systemClock(), DEFER_MS)
+    if (deferrable && commands.length < ENOUGH) await pause(clock, DEFER_MS)
     return run(commands)
   }
 

@@ -115,7 +115,7 @@ test('every command of the pages does what they say', { timeout: 300_000 }, asyn
   const local = (line: string): string =>
     line.replace('https://app.example', 'http://localhost:3000').replaceAll('3000', port)
   const [listen = '', trigger = ''] = [take(/webhooks listen/)[0], take(/webhooks trigger/)[0]]
-  const listener = await started(local(listen), /Listening|listening/)
+  const listener = await started(local(listen), /listening/i)
   expect((await shell(withKeys(local(trigger)), cwd)).stdout).toMatch(/^204 /m)
   await listener.interrupt()
 

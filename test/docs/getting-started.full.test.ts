@@ -29,7 +29,7 @@ test('the app and the commands of the guide print the output in the guide', { ti
   const root = await mkdtemp(join(tmpdir(), 'messaging-webhooks-started-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
   await shell(`${clone} && test -f package.json`, root, { env: CLONED_HERE })
-  // Every checkout begins with \`npm ci\`. A second build takes as long as the rest of this test.
+  // Every checkout begins with `npm ci`. A second build takes as long as the rest of this test.
   expect(packing).toMatch(/^npm ci && npm pack --pack-destination \.\. /)
   expect(packing).toContain(`../${(await pack(root)).slice(root.length + 1)}`)
   await shell(rest.join(' && '), join(root, 'messaging-webhooks'))
@@ -58,6 +58,7 @@ test('the app and the commands of the guide print the output in the guide', { ti
     'message.failed m-2',
     'message.delivered m-3',
   ])
+
   // The refusals are all that alarms, as the guide shows them.
   const shown =
     blocks

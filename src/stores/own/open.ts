@@ -29,8 +29,8 @@ const NO_KEYS: ReadonlySet<string> = new Set()
 
 /**
  * Builds the store that a receiver opens from operations that read, compare and write records. Any number of processes may share
- * the database. Times are those of the process. Leases of a process that died end by time. Throws
- * an `OptionsError` for an invalid option.
+ * the database. Times are those of the process. Leases of a process that died end by time. Throws an `OptionsError` for an
+ * invalid option.
  */
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): MessageStore {
   const { host, ...given } = options
