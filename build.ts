@@ -253,7 +253,7 @@ function joiner(imports: ReadonlyMap<string, readonly string[]>): (id: string) =
   let names: ReadonlyMap<string, string> | undefined
   return (id) => {
     names ??= namesOf(imports)
-    const name = FIRST.test(id) ? undefined : names.get(id)
+    const name = id.endsWith("supported-node.js") ? undefined : names.get(id)
     return name?.match(/^(?:root|sqlite|threads)/) ? name : undefined
   }
 }
