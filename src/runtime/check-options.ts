@@ -26,7 +26,8 @@ function parse<T extends z.ZodType>(
   where: string | undefined,
 ): { readonly data: z.output<T> } | string {
   try {
-    const parsed = schema.safeParse(given, { reportInput: true })
+    // Options are checked once: compiled code, which zod makes for each object, would cost a start 3 ms.
+    const parsed = schema.safeParse(given, { reportInput: true, jitless: true })
     return parsed.success ? parsed : explainAll(schema, parsed.error.issues, where)
   } catch {
     return `${calling(where)}an option cannot be read, because its getter or a proxy throws.`
