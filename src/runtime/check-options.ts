@@ -136,9 +136,14 @@ function keysOf(schema: unknown): readonly string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
 }
 
-/** A schema for the values that `is` accepts. Errors and the reference's table show `words`. */
-export function expected<T>(words: string, is: (value: unknown) => boolean): z.ZodType<T, T> {
-  return z.custom<T>(is, `expected ${words}`).describe(words)
+/** A schema for the values that `is` accepts. Errors show `words`, and so does the reference's table without another `meta`. */
+export function expected<T>(
+  words: string,
+  is: (value: unknown) => boolean,
+  meta: z.core.GlobalMeta = {},
+): z.ZodType<T, T> {
+  // At once: zod copies the schema for each.
+  return z.custom<T>(is, `expected ${words}`).meta({ description: words, ...meta })
 }
 
 type Retyped<T, Types> = { readonly [Name in keyof T]: Name extends keyof Types ? Types[Name] : T[Name] }
@@ -156,14 +161,16 @@ export function numberFrom(minimum: number, maximum: number, of?: string): z.Zod
   return expected<number>(
     `${of === undefined ? 'a number' : `a number of ${of}`} ${range}`,
     (value) => typeof value === 'number' && value >= minimum && value <= maximum,
-  ).meta({ description: of, minimum, maximum, isNumber: true })
+    { description: of, minimum, maximum, isNumber: true },
+  )
 }
 
 export function wholeNumberFrom(minimum: number, maximum: number): z.ZodType<number, number> {
   return expected<number>(
     `a whole number from ${written(minimum)} to ${written(maximum)}`,
     (value) => Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum,
-  ).meta({ description: 'count', minimum, maximum, isNumber: true })
+    { description: 'count', minimum, maximum, isNumber: true },
+  )
 }
 
 /** Maximum number of items on a page. */
@@ -175,7 +182,8 @@ export function numberAboveZero(most: number, of?: string): z.ZodType<number, nu
   return expected<number>(
     `${of === undefined ? 'a number' : `a number of ${of}`} above 0${upTo}`,
     (value) => typeof value === 'number' && value > 0 && value <= most,
-  ).meta({ isNumber: true })
+    { isNumber: true },
+  )
 }
 
 /** One hundred years. Databases cannot represent much longer times. */

@@ -249,7 +249,7 @@ for (const { engine, cuts } of ENGINES) {
 
     async function cut(make: () => Case, { expect, onTestFinished }: Context): Promise<void> {
       const { cuts: kind = 'write', before, write, runs, deadLetters = 0, leaves } = make()
-      const { bytes, times } = cuts[kind] ?? expect.unreachable()
+      const { bytes, ...when } = cuts[kind] ?? expect.unreachable()
       const proxy = await startTcpProxy(server.port ?? expect.unreachable())
       onTestFinished(() => proxy.close())
       const place = `cut_${(names += 1)}`
@@ -260,7 +260,7 @@ for (const { engine, cuts } of ENGINES) {
       )
       const other = await opened(await storeOf(server.spec(place)), {}, onTestFinished)
       await before?.(open)
-      const cutting = proxy.cutAfterSending(bytes, times)
+      const cutting = proxy.cutAfterSending(bytes, when)
       // The caller learns of the cut, or the store has repeated the write itself.
       const first = write(open).catch(() => [])
       await cutting

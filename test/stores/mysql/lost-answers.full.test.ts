@@ -50,9 +50,9 @@ describeMysql('lost answers', () => {
     return {
       store: mysqlStore({ uri, prefix, pollIntervalMs: 200 }),
       direct: mysqlStore({ uri: MYSQL_URL, prefix }),
-      cutAdmission: () => proxy.cutAfterSending(COMMIT),
-      // The first commit is that of the reservation.
-      cutLease: () => proxy.cutAfterSending(COMMIT, 2),
+      // Heartbeats and reservations are committed too.
+      cutAdmission: () => proxy.cutAfterSending(COMMIT, { after: RECORDS }),
+      cutLease: () => proxy.cutAfterSending(COMMIT, { after: RECORDS }),
     }
   })
 
@@ -88,7 +88,7 @@ describeMysql('lost answers', () => {
   ])('claim, cut $when', TIMEOUT, async ({ bytes, times, isLeased }, { expect, onTestFinished }) => {
     const { proxy, open, rows } = await cuttable(onTestFinished)
     await admit(open, [eventOf('m')])
-    const cut = proxy.cutAfterSending(bytes, times)
+    const cut = proxy.cutAfterSending(bytes, { times })
     await expect(claim(open)).rejects.toMatchObject(LOST)
     await cut
     expect((await rows('records')).map(({ worker }) => worker !== null)).toEqual([isLeased])

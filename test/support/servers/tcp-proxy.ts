@@ -20,16 +20,27 @@ export interface TcpProxy {
   cut(): void
   /**
    * The next time that a client sends these bytes, passes them on and cuts its connection before any answer: the
-   * server executes the request, and the client never receives the answer. Resolves when that has happened. `times`: how
-   * often a client must send them first.
+   * server executes the request, and the client never receives the answer. Resolves when that has happened.
    */
-  cutAfterSending(bytes: string, times?: number): Promise<void>
+  cutAfterSending(bytes: string, when?: When): Promise<void>
   /**
    * The next time that a client sends these bytes, holds back them and all that follows on its connection, even if the client
    * closes it. Resolves then, to a function that lets them arrive and waits until the server has closed the connection.
    */
   holdBack(bytes: string): Promise<() => Promise<void>>
   close(): Promise<void>
+}
+
+interface When {
+  /** How often a client must send the bytes first. Default 1. */
+  readonly times?: number
+  /** What the same connection must have sent before. Default: nothing. */
+  readonly after?: string
+}
+
+interface Trap extends When {
+  readonly bytes: string
+  readonly spring: (pair: Pair, chunk: Buffer) => void
 }
 
 interface Pair {
@@ -50,7 +61,22 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let mode: ProxyMode = 'passes'
   let delayMs = 0
-  let trap: { readonly bytes: string; left: number; readonly spring: (pair: Pair, chunk: Buffer) => void } | undefined
+  let trap: Trap | undefined
+  /** How often its bytes are still to be sent. */
+  let left = 0
+  /** The connections that have sent what must come before. */
+  let ready = new WeakSet<Pair>()
+
+  function setTrap(next: Trap): void {
+    trap = next
+    left = next.times ?? 1
+    ready = new WeakSet()
+  }
+
+  /** The next bytes of the trap that a connection is to send. */
+  function searched({ bytes, after }: Trap, pair: Pair): string {
+    return after === undefined || ready.has(pair) ? bytes : after
+  }
 
   /** Keeps the order: everything of a pair has the same delay, or waits in one queue. */
   function passOn(pair: Pair, work: () => void): void {
@@ -69,13 +95,14 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     }
     const text = pair.tail + chunk.toString('latin1')
     pair.tail = ''
-    if (trap === undefined || !text.includes(trap.bytes)) {
-      if (trap !== undefined) pair.tail = text.slice(1 - trap.bytes.length)
+    if (trap === undefined || !text.includes(searched(trap, pair))) {
+      if (trap !== undefined) pair.tail = text.slice(1 - searched(trap, pair).length)
       pair.server.write(chunk)
       return
     }
-    trap.left -= 1
-    if (trap.left > 0) {
+    if (searched(trap, pair) === trap.bytes) left -= 1
+    ready.add(pair)
+    if (left > 0) {
       pair.server.write(chunk)
       return
     }
@@ -142,9 +169,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
     cut,
     close,
-    cutAfterSending: (bytes, times = 1) =>
+    cutAfterSending: (bytes, when = {}) =>
       new Promise((resolve) => {
-        trap = { bytes, left: times, spring: (pair, chunk) => cutAfter(pair, chunk, resolve) }
+        setTrap({ ...when, bytes, spring: (pair, chunk) => cutAfter(pair, chunk, resolve) })
       }),
     holdBack: (bytes) =>
       new Promise((resolve) => {
@@ -152,7 +179,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
           pair.late = [chunk]
           resolve(() => arrive(pair))
         }
-        trap = { bytes, left: 1, spring }
+        setTrap({ bytes, spring })
       }),
   }
 }
