@@ -81,8 +81,8 @@ test('the tarball stays below its limit', { timeout: 120_000 }, async () => {
   const { size = 0, unpackedSize = 0 } = packed ?? {}
   expect(size).toBeGreaterThan(100_000)
   // Slightly more than docs/decisions.md says.
-  expect(size).toBeLessThan(1_250_000)
-  expect(unpackedSize).toBeLessThan(4_950_000)
+  expect(size).toBeLessThan(850_000)
+  expect(unpackedSize).toBeLessThan(2_900_000)
 })
 
 test('the workflow publishes only what it has tested', () => {
