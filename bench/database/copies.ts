@@ -40,7 +40,7 @@ SELECT row_number() OVER () AS nth, r.*, p.id, p.event, p.raw
 FROM ${schema}.records r JOIN ${schema}.payloads p ON p.record = r.number ORDER BY r.number DESC LIMIT ${originals}`)
   for (const [from, to] of steps(copies)) {
     const each = `FROM generate_series(${from}, ${to}) AS c(copy), ${schema}.originals o`
-    await run(`INSERT INTO ${schema}.records (number, key, version, state, reports)
+    await run(`INSERT INTO ${schema}.records (number, digest, version, state, reports)
 SELECT ${number}, decode(md5(o.nth || '.' || c.copy), 'hex'), o.version, o.state, o.reports ${each}`)
     await run(`INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw)
 SELECT ${number}, o.id, ${time}, o.event, o.raw ${each}`)
