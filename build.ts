@@ -209,7 +209,8 @@ async function publishModules(): Promise<void> {
   }
   const groups = [{ name: joiner(imports), includeDependenciesRecursively: false }]
   // The thread first: nothing imports it.
-  const made = [...(await joined([THREAD], [], false)), ...(await joined(entries(), [reading], { groups }))]
+  const thread = existsSync(join(ROOT, THREAD)) ? await joined([THREAD], [], false) : []
+  const made = [...thread, ...(await joined(entries(), [reading], { groups }))]
   const kept = new Set(made.map((fileName) => `dist/${fileName}`))
   for (const path of all) if (!kept.has(path)) rmSync(join(ROOT, path))
 }
@@ -251,18 +252,19 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   root: ['index.js'],
   sqlite: ['stores/sqlite/store.js'],
   servers: ['stores/postgres/store.js', 'stores/mysql/store.js', 'stores/redis/store.js', 'store.js'],
-  adapters: ['http/fetch.js', 'http/lambda.js', 'http/fastify.js', 'client/index.js'],
+  adapters: ['http/fetch.js', 'http/lambda.js', 'http/fastify.js'],
+  client: ['client/index.js'],
 }
 /** Runs before everything else. `sideEffects` of package.json names its file. */
 const FIRST = 'dist/runtime/supported-node.js'
 
-/** Names the file of a module. Undefined for what only some servers or adapters need: they do not load each other. */
+/** Names the file of a module. Undefined for what the root does not need: the other loads do not need each other. */
 function joiner(imports: ReadonlyMap<string, readonly string[]>): (id: string) => string | undefined {
   let names: ReadonlyMap<string, string> | undefined
   return (id) => {
     names ??= namesOf(imports)
     const name = id === join(ROOT, FIRST) ? undefined : names.get(id)
-    return name?.startsWith('root') || name?.startsWith('sqlite') ? name : undefined
+    return name?.startsWith('root') ? name : undefined
   }
 }
 
