@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
-import type { Plugin } from 'vite'
+import type { Plugin, Rolldown } from 'vite'
 
 const ROOT = import.meta.dirname
 const DIST = join(ROOT, 'dist')
@@ -202,31 +202,24 @@ async function publishCommonJs(): Promise<boolean> {
  */
 async function publishModules(): Promise<void> {
   const all = globSync('dist/**/*.js', { cwd: ROOT, exclude: [`dist/${PAGE}/**`] })
-  const imports = new Map<string, readonly string[]>()
-  const reading: Plugin = {
-    name: 'imports',
-    moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds),
-  }
-  const groups = [{ name: joiner(imports), includeDependenciesRecursively: false }]
   // The thread first: nothing imports it.
-  const thread = existsSync(join(ROOT, THREAD)) ? await joined([THREAD], [], false) : []
-  const made = [...thread, ...(await joined(entries(), [reading], { groups }))]
-  const kept = new Set(made.map((fileName) => `dist/${fileName}`))
+  const thread = existsSync(join(ROOT, THREAD)) ? await joined([THREAD], false) : []
+  const groups = [{ name: joiner(), includeDependenciesRecursively: false }]
+  const kept = new Set([...thread, ...(await joined(entries(), { groups }))].map((fileName) => `dist/${fileName}`))
   for (const path of all) if (!kept.has(path)) rmSync(join(ROOT, path))
 }
 
 /** Replaces ES modules by what they become part of. Returns the files, from `dist`. */
 async function joined(
   paths: readonly string[],
-  plugins: readonly Plugin[],
-  codeSplitting: boolean | { readonly groups: Groups },
+  codeSplitting: false | Rolldown.CodeSplittingOptions,
 ): Promise<readonly string[]> {
   const { build: bundle } = await import('vite')
   const output = await bundle({
     configFile: false,
     root: ROOT,
     logLevel: 'error',
-    plugins: [places((path) => `URL.parse(${path}, import.meta.url)?.href`), ...plugins],
+    plugins: [places((path) => `URL.parse(${path}, import.meta.url)?.href`)],
     build: {
       outDir: DIST,
       emptyOutDir: false,
@@ -245,8 +238,6 @@ async function joined(
   return [output].flat().flatMap((part) => ('output' in part ? part.output.map(({ fileName }) => fileName) : []))
 }
 
-type Groups = { name: (id: string) => string | undefined; includeDependenciesRecursively: boolean }[]
-
 /** The loads of an application. Modules that the same of these need become one file. */
 const LOADS: Readonly<Record<string, readonly string[]>> = {
   root: ['index.js'],
@@ -254,25 +245,26 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   servers: ['stores/postgres/store.js', 'stores/mysql/store.js', 'stores/redis/store.js', 'store.js'],
   adapters: ['http/fetch.js', 'http/lambda.js', 'http/fastify.js'],
   client: ['client/index.js'],
+  otel: ['otel/index.js'],
 }
 /** Runs before everything else. `sideEffects` of package.json names its file. */
 const FIRST = 'dist/runtime/supported-node.js'
 
 /** Names the file of a module. Undefined for what the root does not need: the other loads do not need each other. */
-function joiner(imports: ReadonlyMap<string, readonly string[]>): (id: string) => string | undefined {
+function joiner(): Rolldown.CodeSplittingNameFunction {
   let names: ReadonlyMap<string, string> | undefined
-  return (id) => {
-    names ??= namesOf(imports)
+  return (id, context) => {
+    names ??= namesOf((module) => context.getModuleInfo(module)?.importedIds ?? [])
     const name = id === join(ROOT, FIRST) ? undefined : names.get(id)
     return name?.startsWith('root') ? name : undefined
   }
 }
 
-function namesOf(imports: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, string> {
+function namesOf(importsOf: (id: string) => readonly string[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const [load, paths] of Object.entries(LOADS)) {
     const reached = new Set(paths.map((path) => join(DIST, path)))
-    for (const id of reached) for (const imported of imports.get(id) ?? []) reached.add(imported)
+    for (const id of reached) for (const imported of importsOf(id)) reached.add(imported)
     for (const id of reached) names.set(id, names.has(id) ? `${names.get(id)}-${load}` : load)
   }
   return names

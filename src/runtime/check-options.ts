@@ -26,7 +26,7 @@ function parse<T extends z.ZodType>(
   where: string | undefined,
 ): { readonly data: z.output<T> } | string {
   try {
-    // Options are checked once: compiled code, which zod makes for each object, would cost a start 3 ms.
+    // The code that zod compiles for each object would cost a start 3 ms, and save 0.3 µs of each further check.
     const parsed = schema.safeParse(given, { reportInput: true, jitless: true })
     return parsed.success ? parsed : explainAll(schema, parsed.error.issues, where)
   } catch {

@@ -51,6 +51,13 @@ test('the packed code is joined, without the doc comments', () => {
   for (const path of code) expect(readFileSync(join(folder, 'package/dist', path), 'utf8'), path).not.toContain('/**')
 })
 
+test('the thread of an SQLite file is one file, which an app that is bundled has to keep', () => {
+  const code = readFileSync(join(folder, 'package/dist/sqlite/worker.js'), 'utf8')
+  const imported = [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*["']([^"']+)["']/g)].map(([, name]) => name)
+  expect(imported).toContain('node:worker_threads')
+  expect(imported.filter((name) => name?.startsWith('node:') !== true)).toEqual([])
+})
+
 test('the entry points that are files are packed', () => {
   const files = Object.values(EXPORTS).filter((each) => typeof each === 'string')
   expect(files).toEqual(['./docs/openapi.json', './package.json'])
